@@ -1,0 +1,38 @@
+/* case.h - how a suite of cases is written.
+ *
+ * A suite is cases/<area>/<suite>.c plus <suite>.def, one line a case:
+ *     CASE(name_of_the_behaviour, seconds, labels)
+ * CMake reads the .def and registers one ctest test "<suite>.<name>" a line; the C file includes
+ * it through CASE_MAIN, so a case cannot be written and not run. Each runs in its own process.
+ *
+ *     #include "case.h"
+ *     START_TEST(a_b_c) { ... ck_assert_msg(...); } END_TEST
+ *     #define CASE(name, seconds, labels) {#name, seconds, name},
+ *     static const case_entry cases[] = {
+ *     #include "suite.def"
+ *     };
+ *     CASE_MAIN("suite")
+ */
+#ifndef CASE_H
+#define CASE_H
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct case_entry {
+    const char *name;
+    double seconds;
+    const TTest *test;
+} case_entry;
+
+/* Runs the case named by argv[1] (all without one); exit code 0 when it ran and passed. */
+int case_main(const char *suite, const case_entry *cases, int n, int argc, char **argv);
+
+#define CASE_MAIN(suite)                                                                           \
+    int main(int argc, char **argv)                                                                \
+    {                                                                                              \
+        return case_main(suite, cases, (int)(sizeof cases / sizeof *cases), argc, argv);           \
+    }
+
+#endif

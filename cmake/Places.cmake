@@ -1,0 +1,9 @@
+# Where built things lie, and what every C target is compiled with.
+set(OOMPROOF_BIN_DIR ${CMAKE_BINARY_DIR}/bin)
+set(OOMPROOF_LIB_DIR ${CMAKE_BINARY_DIR}/lib)
+set(OOMPROOF_SIM_DIR ${CMAKE_BINARY_DIR}/sim)
+set(CMAKE_SKIP_BUILD_RPATH ON) # LD_LIBRARY_PATH decides which device a program runs on
+
+add_library(oomproof_flags INTERFACE)
+target_compile_options(oomproof_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:C>:-Wall;-Wextra;-Wshadow;-Wstrict-prototypes;-Wmissing-prototypes;-fno-omit-frame-pointer>)

@@ -1,0 +1,91 @@
+/* oomproof.h - the control API of the shim, for programs that want to say what they are doing.
+ *
+ * Header only. Every function does nothing, and returns what its comment says, in a process that
+ * runs without liboomproof.so; so a program may call them always. No library to link.
+ *
+ * Strings are copied. All functions may be called from any thread. */
+#ifndef OOMPROOF_H
+#define OOMPROOF_H
+#include <stddef.h>
+#include <stdint.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define OOMPROOF_API_VERSION 1
+
+/* The shim defines these; the weak references are NULL without it. */
+#define OOMPROOF_WEAK __attribute__((weak))
+OOMPROOF_WEAK int op_api_version(void);
+OOMPROOF_WEAK int op_arm(const char *rules, char *error, size_t error_bytes);
+OOMPROOF_WEAK void op_disarm(void);
+OOMPROOF_WEAK uint64_t op_fired(int rule);
+OOMPROOF_WEAK uint64_t op_matched(int rule);
+OOMPROOF_WEAK uint64_t op_calls(const char *call);
+OOMPROOF_WEAK void op_reset_counters(void);
+OOMPROOF_WEAK uint64_t op_live_bytes(void);
+OOMPROOF_WEAK uint64_t op_peak_bytes(int reset);
+OOMPROOF_WEAK const char *op_phase(const char *phase);
+OOMPROOF_WEAK const char *op_tag(const char *tag);
+OOMPROOF_WEAK void op_watch(const char *name, const void *device, size_t bytes);
+OOMPROOF_WEAK void op_observe(void (*fn)(const char *call, uint64_t nth, void *user), void *user);
+
+/* 1 when the shim is loaded. */
+static inline int oomproof_present(void) { return op_api_version != NULL; }
+
+/* Replaces the armed rules by this text (one rule a line or ';'), counters of the rules at zero.
+ * Returns the number of rules, or -1 with "line L column C: ..." in error. 0 without the shim. */
+static inline int oomproof_arm(const char *rules, char *error, size_t error_bytes)
+{
+    return op_arm ? op_arm(rules, error, error_bytes) : 0;
+}
+static inline void oomproof_disarm(void)
+{
+    if (op_disarm) op_disarm();
+}
+/* How often rule i (from 0, in the order of the text) has fired / has matched all its selectors. */
+static inline uint64_t oomproof_fired(int rule) { return op_fired ? op_fired(rule) : 0; }
+static inline uint64_t oomproof_matched(int rule) { return op_matched ? op_matched(rule) : 0; }
+
+/* Calls seen so far of that name or glob ("cudaMalloc", "cublas*", "*"); counters restart at
+ * oomproof_reset_counters. */
+static inline uint64_t oomproof_calls(const char *call) { return op_calls ? op_calls(call) : 0; }
+static inline void oomproof_reset_counters(void)
+{
+    if (op_reset_counters) op_reset_counters();
+}
+
+/* Device bytes allocated and not freed (each request rounded up to 512, pinned memory apart), and
+ * their peak since the last reset. */
+static inline uint64_t oomproof_live_bytes(void) { return op_live_bytes ? op_live_bytes() : 0; }
+static inline uint64_t oomproof_peak_bytes(int reset)
+{
+    return op_peak_bytes ? op_peak_bytes(reset) : 0;
+}
+
+/* Names the phase / the call site of this thread's next calls, until the next name; NULL: none.
+ * Returns the name before (valid until the thread ends). */
+static inline const char *oomproof_phase(const char *phase)
+{
+    return op_phase ? op_phase(phase) : NULL;
+}
+static inline const char *oomproof_tag(const char *tag) { return op_tag ? op_tag(tag) : NULL; }
+
+/* Names a device buffer, so that reports and poison(buffer=...) can speak of it. */
+static inline void oomproof_watch(const char *name, const void *device, size_t bytes)
+{
+    if (op_watch) op_watch(name, device, bytes);
+}
+
+/* fn is called before every intercepted call, outside the shim's locks, on the calling thread; it
+ * may not make CUDA calls. NULL: no observer. For tests ("at the first device call of a retry"). */
+static inline void oomproof_observe(void (*fn)(const char *call, uint64_t nth, void *user),
+                                    void *user)
+{
+    if (op_observe) op_observe(fn, user);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

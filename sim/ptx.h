@@ -1,0 +1,47 @@
+/* ptx.h - PTX text to C, one translation unit a kernel. Pure C, no CUDA call: also the library
+ * behind build/sim/ptx2c, which prints the C of one kernel for people and tests. */
+#ifndef SIM_PTX_H
+#define SIM_PTX_H
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+typedef struct sim_ptx sim_ptx;
+
+typedef struct sim_ptx_var {
+    const char *name;
+    uint64_t bytes;
+    uint32_t align;
+    int is_const;          /* .const */
+    const void *init;      /* bytes of initial data, or NULL: zeros */
+    uint64_t init_bytes;
+    /* addresses of other variables that must be stored into it at load */
+    int nreloc;
+    const struct sim_ptx_reloc { uint64_t offset; const char *name; uint64_t addend; } *reloc;
+} sim_ptx_var;
+
+typedef struct sim_ptx_kernel {
+    const char *name;      /* mangled, as registered */
+    int line;              /* of its .entry */
+    int nparam;
+    const uint32_t *param_bytes;
+    uint32_t static_shared;
+} sim_ptx_kernel;
+
+/* Parses a module. text need not end in NUL; it is copied. Returns NULL and writes one line
+ * "line N: ..." to error (of error_bytes) when it cannot be read as PTX. */
+sim_ptx *sim_ptx_parse(const char *text, size_t bytes, char *error, size_t error_bytes);
+void sim_ptx_free(sim_ptx *m);
+
+int sim_ptx_kernels(const sim_ptx *m, const sim_ptx_kernel **out);  /* returns the count */
+int sim_ptx_vars(const sim_ptx *m, const sim_ptx_var **out);
+
+/* Writes the C of kernel k (and of the .func it calls) to out. An instruction that is not in the
+ * set becomes a trap that names kernel, line and text when it is reached, and is counted.
+ * Returns that count, or -1 when out cannot be written. */
+int sim_ptx_emit(const sim_ptx *m, int kernel, FILE *out);
+
+/* Identifies the translator in the cache key; change it with every change of the emitted C. */
+const char *sim_ptx_version(void);
+
+#endif

@@ -1,0 +1,101 @@
+/* net.h - the submanifold sparse-convolution U-Net, its loss and its gradients.
+ *
+ * Three levels, widths 32/64/128 (by default), a 3^3 stem, `convs` 3^3 convolutions a level on the
+ * way down and up, stride-2 2^3 convolutions between levels, skips by concatenation, a linear head.
+ * The loss of a batch is sum over own points of w[label] * CE / divisor; every voxel is weighted by
+ * its own points per label, so pieces of a batch add up to the whole. */
+#ifndef PT_NET_H
+#define PT_NET_H
+#include "device/device.h"
+#include "recovery/fragment.h"
+
+typedef enum pt_norm { PT_NORM_LAYER, PT_NORM_FROZEN, PT_NORM_BATCH } pt_norm;
+
+typedef struct pt_net_options {
+    int classes;
+    int width[3];        /* channels a level: 32 64 128 */
+    int convs;           /* 3^3 convolutions a level and side: 1 or 2 */
+    pt_norm norm;
+    uint64_t seed;       /* of the initial parameters */
+} pt_net_options;
+
+/* One parameter tensor inside the flat buffers. */
+typedef struct pt_tensor {
+    char name[48];       /* "enc1.conv0.weight" */
+    size_t offset, count; /* elements from the start of the flat buffer */
+    int decay;           /* weight decay applies */
+} pt_tensor;
+
+typedef struct pt_net {
+    pt_device *device;
+    pt_net_options options;
+    int ntensors;
+    pt_tensor *tensor;   /* [ntensors] */
+    size_t nparams;      /* elements of each flat buffer */
+    real *param;         /* device [nparams] */
+    real *grad;          /* device [nparams]: accumulated over the committed fragments of a batch */
+    real *scratch;       /* device [nparams]: of the attempt in progress */
+    /* BN running statistics, device, NULL unless norm is batch or frozen: mean then variance */
+    real *running;       /* device [nrunning], committed */
+    real *running_scratch; /* device [nrunning]: what the attempt in progress would make of it */
+    size_t nrunning;
+    struct pt_net_layers *layers; /* private to net/ */
+} pt_net;
+
+/* All memory a step needs besides the fragment's own is allocated here. */
+pt_status pt_net_create(pt_device *d, const pt_net_options *o, pt_net **out);
+void pt_net_free(pt_net *n);
+
+/* Halo in voxels: how far own outputs can see, worst case over alignments, by interval arithmetic
+ * over the net's layers. 14 with 1 convolution a level, 24 with 2. */
+int pt_net_halo(const pt_net_options *o);
+
+typedef struct pt_pass {
+    /* in */
+    double divisor;       /* valid weight of the whole batch, > 0 */
+    int64_t gather_rows;  /* rows a gather workspace may have; 0: as many as needed */
+    int backward;         /* 0: forward and loss only (validation, finite differences) */
+    /* out */
+    double loss;          /* this fragment's share: sum / divisor */
+    int64_t voxels;       /* level 0 */
+    int64_t pairs;        /* kernel pairs of level 0's 3^3 map */
+    int64_t confusion[PT_MAX_CLASSES * PT_MAX_CLASSES]; /* [label][predicted] over own valid points */
+    int did_forward, did_backward; /* passes that were run to the end: what a failure wasted */
+} pt_pass;
+
+/* Voxelise, forward, loss, backward of one fragment whose fields lie on the device. Parameter
+ * gradients go to n->scratch (overwritten, from zero), running statistics to n->running_scratch;
+ * n->grad and n->running are not touched. Everything allocated on the way is freed before it
+ * returns, also on failure. A NaN or infinite loss is PT_ERR_NAN. Waits for the device. */
+pt_status pt_net_pass(pt_net *n, const pt_fields *fields, const pt_shape *shape, pt_pass *pass);
+
+pt_status pt_net_zero_grad(pt_net *n);  /* once per batch, never per fragment */
+/* grad += scratch, running = running_scratch; waits for the device. No allocation: cannot fail for
+ * memory. */
+pt_status pt_net_commit(pt_net *n);
+
+/* Augments points in place on the device: rotation about z, scale, flip, jitter and colour of scene
+ * `scene_key`, keyed by (seed, step, scene_key, point id), so that a retry repeats them. point0 is
+ * the id of the first of the n points. strength 0: none. */
+typedef struct pt_augment {
+    uint64_t seed;
+    uint64_t step;
+    float strength;       /* 0..1 */
+} pt_augment;
+pt_status pt_augment_points(pt_device *d, const pt_augment *a, uint32_t scene_key, int64_t point0,
+                            int64_t n, float voxel, float *coord, real *feature);
+
+/* The optimiser: AdamW (decoupled weight decay, Loshchilov & Hutter 2019) over the flat buffers. */
+typedef struct pt_adamw {
+    real *m, *v;          /* device [nparams], zero at start */
+    int64_t t;            /* steps taken */
+    double beta1, beta2, eps, weight_decay;
+} pt_adamw;
+pt_status pt_adamw_create(pt_net *n, pt_adamw *out);
+void pt_adamw_free(pt_net *n, pt_adamw *o);
+/* One step with n->grad, clipped to global norm `clip` (0: not). Either all of it happens or, on
+ * error, parameters and moments are as before. *norm (may be NULL) receives the norm before the
+ * clip. A non-finite norm is PT_ERR_NAN and changes nothing. */
+pt_status pt_adamw_step(pt_net *n, pt_adamw *o, double lr, double clip, double *norm);
+
+#endif
