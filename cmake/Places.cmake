@@ -7,3 +7,12 @@ set(CMAKE_SKIP_BUILD_RPATH ON) # LD_LIBRARY_PATH decides which device a program 
 add_library(oomproof_flags INTERFACE)
 target_compile_options(oomproof_flags INTERFACE
   $<$<COMPILE_LANGUAGE:C>:-Wall;-Wextra;-Wshadow;-Wstrict-prototypes;-Wmissing-prototypes;-fno-omit-frame-pointer>)
+
+# What a CUDA program here links: the simulated libraries (targets of sim/), or with the gpu preset
+# NVIDIA's. LD_LIBRARY_PATH can swap one for the other at run time; without it the run path finds
+# the simulated ones, which report "no device" unless they were asked for.
+if(OOMPROOF_GPU)
+  set(OOMPROOF_DEVICE_LIBS ${OOMPROOF_NVIDIA_LIBS})
+else()
+  set(OOMPROOF_DEVICE_LIBS sim_cudart sim_cublas sim_cudnn "-Wl,-rpath,'$ORIGIN/../sim'")
+endif()
