@@ -17,15 +17,15 @@ typedef enum pt_lib { PT_LIB_NONE, PT_LIB_CUDA, PT_LIB_CUBLAS, PT_LIB_CUDNN } pt
 
 typedef struct pt_error {
     pt_status status;
-    pt_lib lib;         /* whose code it is; PT_LIB_NONE: no library was involved */
-    int code;           /* cudaError_t, cublasStatus_t or cudnnStatus_t */
-    char call[64];      /* "cudaMalloc" */
-    char site[96];      /* tag of the tensor or operation: "net/enc1/gather" */
-    char phase[16];     /* phase it happened in: "forward" */
-    size_t bytes;       /* of an allocation; else 0 */
-    const char *file;   /* source position */
+    pt_lib lib;       /* whose code it is; PT_LIB_NONE: no library was involved */
+    int code;         /* cudaError_t, cublasStatus_t or cudnnStatus_t */
+    char call[64];    /* "cudaMalloc" */
+    char site[96];    /* tag of the tensor or operation: "net/enc1/gather" */
+    char phase[16];   /* phase it happened in: "forward" */
+    size_t bytes;     /* of an allocation; else 0 */
+    const char *file; /* source position */
     int line;
-    char message[512];  /* one line for people, without the position */
+    char message[512]; /* one line for people, without the position */
 } pt_error;
 
 const pt_error *pt_error_last(void); /* of this thread; never NULL */
@@ -39,17 +39,17 @@ pt_status pt_fail_at(const char *file, int line, pt_status status, const char *f
 /* PT_OK for code 0, else records the failed library call (name cut from the expression's text). */
 pt_status pt_check_at(const char *file, int line, pt_lib lib, int code, const char *expression,
                       const char *site, size_t bytes);
-#define PT_CUDA(expression)                                                                        \
+#define PT_CUDA(expression) \
     pt_check_at(__FILE__, __LINE__, PT_LIB_CUDA, (int)(expression), #expression, NULL, 0)
-#define PT_CUBLAS(expression)                                                                      \
+#define PT_CUBLAS(expression) \
     pt_check_at(__FILE__, __LINE__, PT_LIB_CUBLAS, (int)(expression), #expression, NULL, 0)
-#define PT_CUDNN(expression)                                                                       \
+#define PT_CUDNN(expression) \
     pt_check_at(__FILE__, __LINE__, PT_LIB_CUDNN, (int)(expression), #expression, NULL, 0)
 
 /* Inside a function with `pt_status st` and a label `done` where everything is freed. */
-#define TRY(expression)                                                                            \
-    do {                                                                                           \
-        if ((st = (expression)) != PT_OK) goto done;                                               \
+#define TRY(expression)                              \
+    do {                                             \
+        if ((st = (expression)) != PT_OK) goto done; \
     } while (0)
 
 /* Name of a library's code: "cudaErrorMemoryAllocation". Never NULL; static storage. */
