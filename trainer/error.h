@@ -30,6 +30,7 @@ typedef struct pt_error {
 
 const pt_error *pt_error_last(void); /* of this thread; never NULL */
 void pt_error_clear(void);
+void pt_error_restore(const pt_error *e); /* makes e the last failure again */
 
 /* Records a failure of our own and returns status. */
 pt_status pt_fail_at(const char *file, int line, pt_status status, const char *format, ...)

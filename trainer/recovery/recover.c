@@ -1,0 +1,263 @@
+/* recover.c - the loop: one batch, from its first attempt to a ledger without open points.
+ *
+ * Order of a failure's handling, each step before the next: the attempt's memory is already gone
+ * (its arena died with it) -> the runtime's last error is cleared -> the cause is classified ->
+ * fields are staged -> unused blocks are released -> device bytes are compared with the baseline ->
+ * the mildest remedy left. Nothing of it happens inside the failed call. */
+#include "recover.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+typedef struct run {
+    const pt_recover_ops *ops;
+    const pt_recover_options *o;
+    pt_ledger *ledger;
+    pt_recover_stats *stats;
+    pt_queue queue;
+} run;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+int64_t pt_recover_bound(const int64_t *points, int scenes, pt_split_mode mode)
+{
+    int64_t fragments = scenes > 1;
+    for (int s = 0; s < scenes; s++) fragments += pt_split_bound(points[s], mode);
+    return PT_TRIES * fragments;
+}
+
+static void forget(pt_attempt *a)
+{
+    free(a->position);
+    free(a->point);
+    *a = (pt_attempt){0};
+}
+
+/* The fragment's points get their fate and the fragment its end. */
+static pt_status drop(run *r, pt_fragment *f, pt_fate fate)
+{
+    pt_status st = PT_OK;
+    for (int64_t i = 0; i < f->shape.points && st == PT_OK; i++)
+        if (f->host.own[i])
+            st = pt_ledger_mark(r->ledger, f->host.scene[f->host.slot[i]], f->host.point[i], fate);
+    r->stats->at_floor++;
+    fprintf(stderr,
+            "pointtrain: dropped %lld points of scene %d of the batch (%s): out of memory\n",
+            (long long)f->shape.own, f->member[0].position, pt_fate_name(fate));
+    r->ops->discard(r->ops->user, f);
+    pt_fragment_free(f);
+    return st;
+}
+
+/* What a failure inside an operation of ours allows: one repetition if it was an OOM. */
+static pt_status with_one_repeat(run *r, pt_status (*op)(void *, pt_fragment *), pt_fragment *f)
+{
+    pt_status st = op(r->ops->user, f);
+    if (st == PT_OK || pt_classify(pt_error_last()) != PT_CLASS_OOM) return st;
+    r->ops->clear(r->ops->user);
+    r->ops->release(r->ops->user);
+    return op(r->ops->user, f);
+}
+
+static pt_status commit(run *r, pt_fragment *f, pt_attempt *got)
+{
+    pt_status st = PT_OK;
+    TRY(with_one_repeat(r, r->ops->commit, f));
+    for (int64_t i = 0; i < got->n; i++)
+        TRY(pt_ledger_mark(r->ledger, got->position[i], got->point[i], PT_FATE_TRAINED));
+    r->stats->fragments++;
+    r->ops->discard(r->ops->user, f);
+    pt_fragment_free(f);
+done:
+    return st;
+}
+
+static pt_status to_baseline(run *r, pt_fragment *f)
+{
+    pt_status st = PT_OK;
+    TRY(with_one_repeat(r, r->ops->stage, f));
+    TRY(r->ops->release(r->ops->user));
+    size_t held = r->ops->held(r->ops->user);
+    if (held != r->o->baseline)
+        st = pt_fail(PT_ERR_INTERNAL,
+                     "before a retry the device holds %zu bytes instead of the %zu from before the "
+                     "batch: something of the failed attempt is still alive",
+                     held, r->o->baseline);
+done:
+    return st;
+}
+
+static pt_status split_by_scene(run *r, pt_fragment *f)
+{
+    pt_status st = PT_OK;
+    int n = f->shape.scenes;
+    pt_fragment **pieces = calloc((size_t)n, sizeof *pieces);
+    if (!pieces) return pt_fail(PT_ERR_HOST, "no host memory to split %d scenes", n);
+    TRY(pt_split_by_scene(f, pieces));
+    for (int s = 0; s < n; s++) pt_queue_push(&r->queue, pieces[s]);
+    pt_fragment_free(f);
+    r->stats->splits_scene++;
+done:
+    free(pieces);
+    return st;
+}
+
+/* *taken: f has become two halves (or one and a dropped one), or was dropped; else st says why. */
+static pt_status split_in_space(run *r, pt_fragment *f, int *taken)
+{
+    pt_status st = PT_OK;
+    pt_fragment *half[2];
+    pt_split_outcome outcome = PT_SPLIT_AT_FLOOR;
+    pt_fate fate = PT_FATE_FLOOR;
+    *taken = 0;
+    if (!f->augmented) {
+        st = r->ops->augment(r->ops->user, f);
+        if (st != PT_OK && pt_classify(pt_error_last()) != PT_CLASS_OOM) return st;
+        if (st != PT_OK) {
+            r->ops->clear(r->ops->user);
+            TRY(r->ops->release(r->ops->user));
+            fate = PT_FATE_NO_AUGMENT;
+        }
+    }
+    if (f->augmented) {
+        TRY(pt_split_in_space(f, &r->o->split, half, &outcome));
+        if (outcome == PT_SPLIT_NO_GAIN) fate = PT_FATE_NO_GAIN;
+    }
+    if (outcome == PT_SPLIT_DONE) {
+        pt_fragment_free(f);
+        *taken = 1;
+        r->stats->splits_space++;
+        for (int h = 0; h < 2; h++) {
+            if (half[h]->shape.own > PT_FLOOR) {
+                pt_queue_push(&r->queue, half[h]);
+            } else if (r->o->on_floor == PT_FLOOR_ERROR || st != PT_OK) {
+                r->stats->floor_error |= st == PT_OK;
+                if (st == PT_OK)
+                    st = pt_fail(PT_ERR_DEVICE,
+                                 "out of memory: %lld points of scene %d are at the floor "
+                                 "and may not be dropped (--on-floor error)",
+                                 (long long)half[h]->shape.own, half[h]->member[0].position);
+                pt_fragment_free(half[h]);
+            } else {
+                st = drop(r, half[h], PT_FATE_FLOOR);
+            }
+        }
+        return st;
+    }
+    if (r->o->on_floor == PT_FLOOR_ERROR) {
+        r->stats->floor_error = 1;
+        return pt_fail(PT_ERR_DEVICE,
+                       "out of memory: %lld points of scene %d cannot be made smaller (%s) "
+                       "and may not be dropped (--on-floor error)",
+                       (long long)f->shape.own, f->member[0].position, pt_fate_name(fate));
+    }
+    *taken = 1;
+    st = drop(r, f, fate);
+done:
+    return st;
+}
+
+/* The mildest remedy that f has not had. *taken: f is back in the queue, split or dropped. */
+static pt_status remedy(run *r, pt_fragment *f, int *taken)
+{
+    *taken = 1;
+    if (!(f->tried & PT_TRIED_AGAIN)) {
+        f->tried |= PT_TRIED_AGAIN;
+        pt_queue_push_front(&r->queue, f);
+        return PT_OK;
+    }
+    if (!(f->tried & PT_TRIED_CHUNKS)) {
+        f->tried |= PT_TRIED_CHUNKS;
+        if (f->augmented && f->shape.points > r->o->gather_small) {
+            f->gather_rows = r->o->gather_small;
+            pt_queue_push_front(&r->queue, f);
+            return PT_OK;
+        }
+    }
+    if (f->shape.scenes > 1) {
+        pt_status st = split_by_scene(r, f);
+        *taken = st == PT_OK;
+        return st;
+    }
+    return split_in_space(r, f, taken);
+}
+
+static pt_status after_failure(run *r, pt_fragment *f, int *taken)
+{
+    pt_error cause = *pt_error_last();
+    pt_class class = pt_classify(&cause);
+    *taken = 0;
+    r->ops->clear(r->ops->user);
+    if (class == PT_CLASS_AMBIGUOUS) {
+        if (f->tried & PT_TRIED_AMBIGUOUS) return cause.status;
+        if (!r->ops->alive(r->ops->user)) {
+            r->stats->dead = 1;
+            pt_error_restore(&cause);
+            return cause.status;
+        }
+        f->tried |= PT_TRIED_AMBIGUOUS;
+    } else if (class != PT_CLASS_OOM) {
+        return cause.status;
+    }
+    pt_status st = to_baseline(r, f);
+    if (st != PT_OK) return st;
+    if (class == PT_CLASS_OOM) return remedy(r, f, taken);
+    pt_queue_push_front(&r->queue, f);
+    *taken = 1;
+    return PT_OK;
+}
+
+static pt_status one(run *r, pt_fragment *f)
+{
+    pt_attempt got = {0};
+    double start = now();
+    int taken = 0;
+    if (++r->stats->attempts > r->stats->bound) {
+        r->ops->discard(r->ops->user, f);
+        pt_fragment_free(f);
+        return pt_fail(PT_ERR_INTERNAL,
+                       "more than %lld attempts for one batch: the recovery does not end",
+                       (long long)r->stats->bound);
+    }
+    pt_status st = r->ops->attempt(r->ops->user, f, &got);
+    if (st == PT_OK) {
+        st = commit(r, f, &got);
+        taken = st == PT_OK;
+    } else {
+        r->stats->wasted_forward += got.forward;
+        r->stats->wasted_backward += got.backward;
+        st = after_failure(r, f, &taken);
+        if (taken) r->stats->retries++;
+        r->stats->seconds += now() - start;
+    }
+    forget(&got);
+    if (!taken) {
+        r->ops->discard(r->ops->user, f);
+        pt_fragment_free(f);
+    }
+    return st;
+}
+
+pt_status pt_recover_batch(const pt_recover_ops *ops, const pt_recover_options *o,
+                           pt_fragment *whole, pt_ledger *ledger, pt_recover_stats *stats)
+{
+    run r = {.ops = ops, .o = o, .ledger = ledger, .stats = stats};
+    pt_status st = PT_OK;
+    *stats = (pt_recover_stats){0};
+    stats->bound = pt_recover_bound(ledger->points, ledger->scenes, o->split.mode);
+    pt_queue_push(&r.queue, whole);
+    for (pt_fragment *f; st == PT_OK && (f = pt_queue_pop(&r.queue));) st = one(&r, f);
+    for (pt_fragment *f; (f = pt_queue_pop(&r.queue));) {
+        ops->discard(ops->user, f);
+        pt_fragment_free(f);
+    }
+    if (st == PT_OK) st = pt_ledger_check(ledger);
+    if (st != PT_OK)
+        stats->class_of_failure = stats->dead ? PT_CLASS_FATAL : pt_classify(pt_error_last());
+    return st;
+}

@@ -1,0 +1,154 @@
+/* stage.c - copies of fields up, down, and augmentation in small pieces. */
+#include "stage.h"
+#include "probe.h"
+#include <stdlib.h>
+
+#define SMALLEST_PIECE 256 /* points: augmentation gives up when this many do not fit */
+
+void pt_stage_discard(pt_device *d, pt_fragment *f)
+{
+    for (int i = 0; i < PT_FIELD_COUNT; i++) {
+        void **p = pt_field_at(&f->device, (pt_field)i);
+        pt_mem_free(d, *p);
+        *p = NULL;
+    }
+}
+
+/* Rows of a scene are contiguous, since slots ascend. */
+static pt_status augment_on_device(pt_device *d, pt_fragment *f, const pt_augment *a)
+{
+    pt_status st = PT_OK;
+    int64_t at = 0;
+    pt_phase_set(PT_PHASE_AUGMENT);
+    for (int s = 0; s < f->shape.scenes; at += f->member[s++].points)
+        TRY(pt_augment_points(d, a, f->member[s].key, 0, f->member[s].points, f->host.voxel[s],
+                              f->device.coord + 3 * at, f->device.feature + PT_FEATURES * at));
+    TRY(pt_device_sync(d));
+    f->augmented = 1;
+done:
+    return st;
+}
+
+pt_status pt_stage_up(pt_device *d, pt_fragment *f, const pt_augment *a)
+{
+    pt_status st = PT_OK;
+    if (f->where == PT_ON_DEVICE) return PT_OK;
+    pt_phase_set(PT_PHASE_LOAD);
+    for (int i = 0; i < PT_FIELD_COUNT; i++) {
+        void **to = pt_field_at(&f->device, (pt_field)i);
+        size_t bytes = pt_field_bytes((pt_field)i, &f->shape);
+        TRY(pt_mem_alloc(d, bytes, 1, pt_field_tag((pt_field)i), to));
+        TRY(pt_copy_up(d, *to, *pt_field_at(&f->host, (pt_field)i), bytes));
+    }
+    TRY(pt_device_sync(d));
+    if (!f->augmented) TRY(augment_on_device(d, f, a));
+    f->where = PT_ON_DEVICE;
+    pt_fragment_drop_host(f);
+done:
+    if (st != PT_OK) pt_stage_discard(d, f);
+    return st;
+}
+
+pt_status pt_stage_down(pt_device *d, pt_fragment *f)
+{
+    pt_status st = PT_OK;
+    if (f->where == PT_ON_DEVICE) {
+        pt_phase_set(PT_PHASE_STAGE);
+        TRY(pt_fragment_alloc_host(f));
+        for (int i = 0; i < PT_FIELD_COUNT; i++)
+            TRY(pt_copy_down(d, *pt_field_at(&f->host, (pt_field)i),
+                             *pt_field_at(&f->device, (pt_field)i),
+                             pt_field_bytes((pt_field)i, &f->shape)));
+        f->where = PT_ON_HOST;
+    }
+    pt_stage_discard(d, f);
+done:
+    return st;
+}
+
+static pt_status augment_piece(pt_device *d, pt_fragment *f, const pt_augment *a, int slot,
+                               int64_t first, int64_t at, int64_t n, float *coord, real *feature)
+{
+    pt_status st = PT_OK;
+    size_t cb = sizeof(float) * 3 * (size_t)n, fb = sizeof(real) * PT_FEATURES * (size_t)n;
+    TRY(pt_copy_up(d, coord, f->host.coord + 3 * at, cb));
+    TRY(pt_copy_up(d, feature, f->host.feature + PT_FEATURES * at, fb));
+    TRY(pt_augment_points(d, a, f->member[slot].key, first, n, f->host.voxel[slot], coord,
+                          feature));
+    TRY(pt_copy_down(d, f->host.coord + 3 * at, coord, cb));
+    TRY(pt_copy_down(d, f->host.feature + PT_FEATURES * at, feature, fb));
+done:
+    return st;
+}
+
+pt_status pt_stage_augment(pt_device *d, pt_fragment *f, const pt_augment *a)
+{
+    pt_status st = PT_OK;
+    void *coord = NULL, *feature = NULL;
+    int64_t piece = f->shape.points;
+    pt_phase_set(PT_PHASE_AUGMENT);
+    for (;;) { /* ends: the piece halves down to the smallest */
+        st = pt_mem_alloc(d, (size_t)piece, sizeof(float) * 3, "augment/coord", &coord);
+        if (st == PT_OK)
+            st = pt_mem_alloc(d, (size_t)piece, sizeof(real) * PT_FEATURES, "augment/feature",
+                              &feature);
+        if (st == PT_OK) break;
+        pt_mem_free(d, coord);
+        coord = NULL;
+        if (pt_classify(pt_error_last()) != PT_CLASS_OOM || piece <= SMALLEST_PIECE) return st;
+        cudaGetLastError();
+        TRY(pt_mem_release(d));
+        piece = piece / 2 < SMALLEST_PIECE ? SMALLEST_PIECE : piece / 2;
+    }
+    int64_t at = 0;
+    for (int s = 0; s < f->shape.scenes; s++)
+        for (int64_t i = 0; i < f->member[s].points;) {
+            int64_t n = f->member[s].points - i < piece ? f->member[s].points - i : piece;
+            TRY(augment_piece(d, f, a, s, i, at, n, coord, feature));
+            at += n;
+            i += n;
+        }
+    f->augmented = 1;
+done:
+    pt_mem_free(d, feature);
+    pt_mem_free(d, coord);
+    return st;
+}
+
+pt_status pt_stage_receipt(pt_device *d, const pt_fragment *f, pt_attempt *out)
+{
+    pt_status st = PT_OK;
+    size_t n = (size_t)f->shape.points;
+    uint8_t *own = malloc(n + 1);
+    int32_t *slot = malloc(sizeof *slot * (n + 1)), *scene = malloc(sizeof *scene * (n + 1));
+    int32_t *point = malloc(sizeof *point * (n + 1));
+    if (!own || !slot || !scene || !point) {
+        st = pt_fail(PT_ERR_HOST, "no host memory for the receipt of %zu points", n);
+        goto done;
+    }
+    TRY(pt_copy_down(d, own, f->device.own, n));
+    TRY(pt_copy_down(d, slot, f->device.slot, sizeof *slot * n));
+    TRY(pt_copy_down(d, point, f->device.point, sizeof *point * n));
+    TRY(pt_copy_down(d, scene, f->device.scene, sizeof *scene * (size_t)f->shape.scenes));
+    int64_t m = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (!own[i]) continue;
+        if (slot[i] < 0 || slot[i] >= f->shape.scenes) {
+            st = pt_fail(PT_ERR_INTERNAL, "point %zu on the device belongs to no scene", i);
+            goto done;
+        }
+        int32_t position = scene[slot[i]];
+        point[m] = point[i]; /* in place: m never passes i */
+        slot[m++] = position;
+    }
+    out->n = m;
+    out->position = slot;
+    out->point = point;
+    slot = point = NULL;
+done:
+    free(own);
+    free(slot);
+    free(scene);
+    free(point);
+    return st;
+}
