@@ -66,8 +66,10 @@ done:
     return st;
 }
 
-static pt_status augment_piece(pt_device *d, pt_fragment *f, const pt_augment *a, int slot,
-                               int64_t first, int64_t at, int64_t n, float *coord, real *feature)
+/* One piece of a scene, from f's host arrays into `to`. */
+static pt_status augment_piece(pt_device *d, const pt_fragment *f, const pt_augment *a, int slot,
+                               int64_t first, int64_t at, int64_t n, float *coord, real *feature,
+                               const pt_fields *to)
 {
     pt_status st = PT_OK;
     size_t cb = sizeof(float) * 3 * (size_t)n, fb = sizeof(real) * PT_FEATURES * (size_t)n;
@@ -75,41 +77,63 @@ static pt_status augment_piece(pt_device *d, pt_fragment *f, const pt_augment *a
     TRY(pt_copy_up(d, feature, f->host.feature + PT_FEATURES * at, fb));
     TRY(pt_augment_points(d, a, f->member[slot].key, first, n, f->host.voxel[slot], coord,
                           feature));
-    TRY(pt_copy_down(d, f->host.coord + 3 * at, coord, cb));
-    TRY(pt_copy_down(d, f->host.feature + PT_FEATURES * at, feature, fb));
+    TRY(pt_copy_down(d, to->coord + 3 * at, coord, cb));
+    TRY(pt_copy_down(d, to->feature + PT_FEATURES * at, feature, fb));
 done:
     return st;
+}
+
+/* The largest piece, from `points` down, that the device has room for. */
+static pt_status find_piece(pt_device *d, int64_t points, int64_t *piece, void **coord,
+                            void **feature)
+{
+    for (*piece = points;; *piece /= 2) { /* ends at the smallest */
+        if (*piece < SMALLEST_PIECE) *piece = SMALLEST_PIECE;
+        size_t n = (size_t)*piece;
+        pt_status st = pt_mem_alloc(d, n, sizeof(float) * 3, "augment/coord", coord);
+        if (st == PT_OK)
+            st = pt_mem_alloc(d, n, sizeof(real) * PT_FEATURES, "augment/feature", feature);
+        if (st == PT_OK) return PT_OK;
+        pt_mem_free(d, *coord);
+        *coord = NULL;
+        if (pt_classify(pt_error_last()) != PT_CLASS_OOM || *piece == SMALLEST_PIECE) return st;
+        cudaGetLastError(); /* handled: it must not blame a later launch */
+        if ((st = pt_mem_release(d)) != PT_OK) return st;
+    }
 }
 
 pt_status pt_stage_augment(pt_device *d, pt_fragment *f, const pt_augment *a)
 {
     pt_status st = PT_OK;
     void *coord = NULL, *feature = NULL;
-    int64_t piece = f->shape.points;
+    int64_t piece = 0, at = 0;
+    /* into new arrays: a failure half-way must not leave points augmented twice by the next try */
+    pt_fields to = {0};
     pt_phase_set(PT_PHASE_AUGMENT);
-    for (;;) { /* ends: the piece halves down to the smallest */
-        st = pt_mem_alloc(d, (size_t)piece, sizeof(float) * 3, "augment/coord", &coord);
-        if (st == PT_OK)
-            st = pt_mem_alloc(d, (size_t)piece, sizeof(real) * PT_FEATURES, "augment/feature",
-                              &feature);
-        if (st == PT_OK) break;
-        pt_mem_free(d, coord);
-        coord = NULL;
-        if (pt_classify(pt_error_last()) != PT_CLASS_OOM || piece <= SMALLEST_PIECE) return st;
-        cudaGetLastError();
-        TRY(pt_mem_release(d));
-        piece = piece / 2 < SMALLEST_PIECE ? SMALLEST_PIECE : piece / 2;
+    to.coord = malloc(pt_field_bytes(PT_FIELD_coord, &f->shape));
+    to.feature = malloc(pt_field_bytes(PT_FIELD_feature, &f->shape));
+    if (!to.coord || !to.feature) {
+        st = pt_fail(PT_ERR_HOST, "no host memory to augment %lld points",
+                     (long long)f->shape.points);
+        goto done;
     }
-    int64_t at = 0;
+    TRY(find_piece(d, f->shape.points, &piece, &coord, &feature));
     for (int s = 0; s < f->shape.scenes; s++)
         for (int64_t i = 0; i < f->member[s].points;) {
             int64_t n = f->member[s].points - i < piece ? f->member[s].points - i : piece;
-            TRY(augment_piece(d, f, a, s, i, at, n, coord, feature));
+            TRY(augment_piece(d, f, a, s, i, at, n, coord, feature, &to));
             at += n;
             i += n;
         }
+    free(f->host.coord);
+    free(f->host.feature);
+    f->host.coord = to.coord;
+    f->host.feature = to.feature;
+    to = (pt_fields){0};
     f->augmented = 1;
 done:
+    free(to.coord);
+    free(to.feature);
     pt_mem_free(d, feature);
     pt_mem_free(d, coord);
     return st;

@@ -1,0 +1,296 @@
+/* trainer.c - opens a run and takes batches through it. */
+#include "loop/trainer.h"
+#include "probe.h"
+#include "recovery/stage.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define SMALL_GATHER_ROWS 1024 /* of the "smaller chunks" remedy */
+#define HALF_WORTH        0.9  /* a spatial half, halo included, against the whole, in voxels */
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+double pt_learning_rate(const pt_trainer_options *o, int64_t step)
+{
+    if (step < o->warmup) return o->lr * (double)(step + 1) / (double)o->warmup;
+    double span = (double)(o->steps - o->warmup), at = (double)(step - o->warmup);
+    double x = span > 0 ? fmin(at / span, 1) : 0;
+    switch (o->schedule) {
+    case PT_LR_COSINE: return o->lr * 0.5 * (1 + cos(acos(-1.0) * x));
+    case PT_LR_POLY: return o->lr * pow(1 - x, 0.9);
+    case PT_LR_CONSTANT: break;
+    }
+    return o->lr;
+}
+
+int pt_exit_code(const pt_error *e, const pt_batch_result *r)
+{
+    if (r && r->recover.floor_error) return 13;
+    switch (e->status) {
+    case PT_OK: return 0;
+    case PT_ERR_INPUT: return 2;
+    case PT_ERR_NAN: return 12;
+    case PT_ERR_HOST: return 10;
+    case PT_ERR_DEVICE:
+        return pt_classify(e) == PT_CLASS_OOM || pt_classify(e) == PT_CLASS_HOST ? 10 : 11;
+    case PT_ERR_INTERNAL: break;
+    }
+    return 11;
+}
+
+pt_status pt_trainer_open(const pt_trainer_options *o, pt_trainer **out)
+{
+    pt_status st = PT_OK;
+    pt_trainer *t = calloc(1, sizeof *t);
+    *out = NULL;
+    if (!t) return pt_fail(PT_ERR_HOST, "no host memory for the trainer");
+    t->o = *o;
+    pt_phase_set(PT_PHASE_SETUP);
+    TRY(pt_device_open(o->allocator, &t->device));
+    TRY(pt_net_create(&t->device, &o->net, &t->net));
+    TRY(pt_adamw_create(t->net, &t->adamw));
+    t->adamw.weight_decay = o->weight_decay;
+    if (t->net->nrunning) {
+        void *p = NULL;
+        TRY(pt_mem_alloc(&t->device, t->net->nrunning, sizeof(real), "trainer/running_before", &p));
+        t->running_before = p;
+    }
+    t->halo = pt_net_halo(&o->net);
+    pt_probe_watch("param", t->net->param, t->net->nparams * sizeof(real));
+    pt_probe_watch("grad", t->net->grad, t->net->nparams * sizeof(real));
+    pt_probe_watch("adamw.m", t->adamw.m, t->net->nparams * sizeof(real));
+    pt_probe_watch("adamw.v", t->adamw.v, t->net->nparams * sizeof(real));
+    TRY(pt_device_sync(&t->device));
+    *out = t;
+done:
+    if (st != PT_OK) pt_trainer_close(t);
+    return st;
+}
+
+void pt_trainer_close(pt_trainer *t)
+{
+    if (!t) return;
+    pt_error cause = *pt_error_last(); /* closing after a failure must not hide it */
+    if (t->net) {
+        pt_mem_free(&t->device, t->running_before);
+        pt_adamw_free(t->net, &t->adamw);
+    }
+    pt_net_free(t->net);
+    pt_device_close(&t->device);
+    free(t);
+    pt_error_restore(&cause);
+}
+
+pt_status pt_trainer_read(pt_trainer *t, const real *device, size_t count, real *host)
+{
+    return pt_copy_down(&t->device, host, device, count * sizeof *host);
+}
+
+pt_status pt_trainer_write(pt_trainer *t, real *device, size_t count, const real *host)
+{
+    return pt_copy_up(&t->device, device, host, count * sizeof *host);
+}
+
+/* What the operations of one batch share. */
+typedef struct batch {
+    pt_trainer *t;
+    pt_augment augment;
+    double divisor;
+    pt_pass pass; /* of the attempt in progress */
+    pt_batch_result *out;
+} batch;
+
+static pt_status op_attempt(void *user, pt_fragment *f, pt_attempt *got)
+{
+    batch *b = user;
+    pt_trainer *t = b->t;
+    pt_status st = PT_OK;
+    if (t->hooks.before_attempt) t->hooks.before_attempt(t->hooks.user, f);
+    TRY(pt_stage_up(&t->device, f, &b->augment));
+    memset(&b->pass, 0, sizeof b->pass);
+    b->pass.divisor = b->divisor;
+    b->pass.backward = 1;
+    b->pass.gather_rows = f->gather_rows ? f->gather_rows : t->o.gather_rows;
+    st = pt_net_pass(t->net, &f->device, &f->shape, &b->pass);
+    got->forward = b->pass.did_forward;
+    got->backward = b->pass.did_backward;
+    if (st == PT_OK) {
+        pt_phase_set(PT_PHASE_COMMIT);
+        st = pt_stage_receipt(&t->device, f, got);
+    }
+done:
+    return st;
+}
+
+static pt_status op_commit(void *user, pt_fragment *f)
+{
+    batch *b = user;
+    pt_status st = PT_OK;
+    pt_phase_set(PT_PHASE_COMMIT);
+    TRY(pt_net_commit(b->t->net));
+    b->out->loss += b->pass.loss;
+    b->out->voxels += b->pass.voxels;
+    b->out->pairs += b->pass.pairs;
+    int n = b->t->o.net.classes * b->t->o.net.classes;
+    for (int i = 0; i < n; i++) b->out->confusion[i] += b->pass.confusion[i];
+    if (b->t->hooks.after_fragment) b->t->hooks.after_fragment(b->t->hooks.user, f, &b->pass);
+done:
+    return st;
+}
+
+static pt_status op_stage(void *user, pt_fragment *f)
+{
+    batch *b = user;
+    if (b->t->hooks.before_stage) b->t->hooks.before_stage(b->t->hooks.user, f);
+    pt_status st = pt_stage_down(&b->t->device, f);
+    if (st == PT_OK && b->t->hooks.after_stage) b->t->hooks.after_stage(b->t->hooks.user, f);
+    pt_phase_set(PT_PHASE_SPLIT);
+    return st;
+}
+
+static pt_status op_augment(void *user, pt_fragment *f)
+{
+    batch *b = user;
+    pt_status st = pt_stage_augment(&b->t->device, f, &b->augment);
+    pt_phase_set(PT_PHASE_SPLIT);
+    return st;
+}
+
+static void op_discard(void *user, pt_fragment *f)
+{
+    pt_stage_discard(&((batch *)user)->t->device, f);
+}
+
+static pt_status op_release(void *user)
+{
+    return pt_mem_release(&((batch *)user)->t->device);
+}
+static size_t op_held(void *user)
+{
+    return pt_mem_held(&((batch *)user)->t->device);
+}
+
+static void op_clear(void *user)
+{
+    (void)user;
+    cudaGetLastError(); /* a handled OOM must not blame the next launch */
+}
+
+static int op_alive(void *user)
+{
+    pt_device *d = &((batch *)user)->t->device;
+    void *probe = NULL;
+    if (pt_device_sync(d) != PT_OK) return 0;
+    int alive = cudaMalloc(&probe, 512) == cudaSuccess &&
+                cudaMemsetAsync(probe, 0, 512, d->stream) == cudaSuccess &&
+                cudaStreamSynchronize(d->stream) == cudaSuccess;
+    cudaFree(probe);
+    cudaGetLastError();
+    return alive;
+}
+
+/* The state before the batch, whatever was committed of it. */
+static void roll_back(pt_trainer *t)
+{
+    pt_error cause = *pt_error_last();
+    cudaGetLastError();
+    pt_net_zero_grad(
+        t->net); /* on a dead context this fails, and nothing can be used again anyway */
+    if (t->net->nrunning)
+        cudaMemcpyAsync(t->net->running, t->running_before, t->net->nrunning * sizeof(real),
+                        cudaMemcpyDeviceToDevice, t->device.stream);
+    pt_device_sync(&t->device);
+    pt_error_restore(&cause);
+}
+
+static pt_status start_batch(pt_trainer *t)
+{
+    pt_status st = PT_OK;
+    pt_phase_set(PT_PHASE_LOAD);
+    TRY(pt_mem_release(&t->device));
+    t->baseline = pt_mem_held(&t->device);
+    pt_mem_peak(&t->device, 1);
+    TRY(pt_net_zero_grad(t->net));
+    if (t->net->nrunning)
+        TRY(PT_CUDA(cudaMemcpyAsync(t->running_before, t->net->running,
+                                    t->net->nrunning * sizeof(real), cudaMemcpyDeviceToDevice,
+                                    t->device.stream)));
+done:
+    return st;
+}
+
+/* An OOM of a call that allocates nothing of ours, once. */
+static pt_status retry_once(pt_trainer *t, pt_status st)
+{
+    if (st != PT_ERR_DEVICE || pt_classify(pt_error_last()) != PT_CLASS_OOM) return st;
+    cudaGetLastError();
+    return pt_mem_release(&t->device);
+}
+
+static pt_status take_step(pt_trainer *t, pt_batch_result *out)
+{
+    pt_status st = PT_OK;
+    pt_phase_set(PT_PHASE_STEP);
+    if (t->hooks.before_step) t->hooks.before_step(t->hooks.user);
+    st = pt_adamw_step(t->net, &t->adamw, out->lr, t->o.clip, &out->grad_norm);
+    if (st != PT_OK) {
+        if (pt_classify(pt_error_last()) != PT_CLASS_OOM) return st;
+        if ((st = retry_once(t, st)) != PT_OK) return st;
+        st = pt_adamw_step(t->net, &t->adamw, out->lr, t->o.clip, &out->grad_norm);
+    }
+    out->stepped = st == PT_OK;
+    return st;
+}
+
+pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t *keys, int n,
+                           pt_ledger *ledger, pt_batch_result *out)
+{
+    static const pt_recover_ops table = {NULL,       op_attempt, op_commit, op_stage, op_augment,
+                                         op_discard, op_release, op_held,   op_clear, op_alive};
+    pt_status st = PT_OK;
+    pt_fragment *whole = NULL;
+    batch b = {.t = t, .out = out, .augment = {t->o.seed, (uint64_t)t->step, t->o.augment}};
+    pt_recover_ops ops = table;
+    double start = now();
+    ops.user = &b;
+    memset(out, 0, sizeof *out);
+    *ledger = (pt_ledger){0};
+    out->lr = pt_learning_rate(&t->o, t->step);
+    int64_t *sizes = calloc((size_t)n, sizeof *sizes);
+    if (!sizes) return pt_fail(PT_ERR_HOST, "no host memory for a batch of %d scenes", n);
+    for (int s = 0; s < n; s++) out->points += sizes[s] = scenes[s].n;
+    TRY(pt_ledger_open(ledger, sizes, n));
+    TRY(pt_fragment_join(scenes, keys, n, t->o.net.classes, NULL, &whole));
+    b.divisor = pt_fragment_valid_weight(whole);
+    if (b.divisor <= 0) b.divisor = 1; /* no valid label: the loss and its gradient are 0 */
+    st = start_batch(t);
+    if (st != PT_OK && (st = retry_once(t, st)) == PT_OK) st = start_batch(t);
+    if (st != PT_OK) goto done;
+    pt_recover_options ro = {.split = {t->o.split, t->halo, HALF_WORTH},
+                             .on_floor = t->o.on_floor,
+                             .gather_small = SMALL_GATHER_ROWS,
+                             .baseline = t->baseline};
+    out->bytes_baseline = t->baseline;
+    pt_fragment *given = whole;
+    whole = NULL;
+    TRY(pt_recover_batch(&ops, &ro, given, ledger, &out->recover));
+    if (ledger->count[PT_FATE_TRAINED] > 0) TRY(take_step(t, out));
+done:
+    pt_fragment_free(whole);
+    free(sizes);
+    if (st != PT_OK) roll_back(t);
+    t->step++;
+    out->trained = ledger->count[PT_FATE_TRAINED];
+    out->dropped = pt_ledger_dropped(ledger);
+    out->bytes_peak = pt_mem_peak(&t->device, 0);
+    out->seconds = now() - start;
+    pt_phase_set(PT_PHASE_NONE);
+    return st;
+}

@@ -1,0 +1,75 @@
+/* trainer.h - a training run: one batch at a time through the recovery, one optimiser step each. */
+#ifndef PT_TRAINER_H
+#define PT_TRAINER_H
+#include "device/device.h"
+#include "net/net.h"
+#include "recovery/recover.h"
+
+typedef enum pt_schedule { PT_LR_CONSTANT, PT_LR_COSINE, PT_LR_POLY } pt_schedule;
+
+typedef struct pt_trainer_options {
+    pt_net_options net;
+    pt_allocator_kind allocator;
+    pt_split_mode split;
+    pt_on_floor on_floor;
+    uint64_t seed;
+    double lr, weight_decay, clip; /* clip 0: none */
+    pt_schedule schedule;
+    int64_t steps, warmup; /* of the schedule */
+    float augment;         /* strength 0..1 */
+    int64_t gather_rows;   /* rows of the gather workspace; 0: no limit */
+} pt_trainer_options;
+
+/* What tests look at and change; every entry may be NULL. */
+typedef struct pt_hooks {
+    void *user;
+    void (*before_attempt)(void *user, const pt_fragment *f);
+    void (*before_stage)(void *user, const pt_fragment *f);
+    void (*after_stage)(void *user, pt_fragment *f);
+    void (*after_fragment)(void *user, const pt_fragment *f, const pt_pass *pass); /* committed */
+    void (*before_step)(void *user); /* the batch's gradient is whole */
+} pt_hooks;
+
+typedef struct pt_batch_result {
+    int64_t points, trained, dropped, voxels, pairs;
+    pt_recover_stats recover;
+    size_t bytes_peak, bytes_baseline;
+    double loss, lr, grad_norm;
+    double seconds;
+    int stepped; /* 0: everything was dropped, no optimiser step */
+    int64_t confusion[PT_MAX_CLASSES * PT_MAX_CLASSES];
+} pt_batch_result;
+
+typedef struct pt_trainer {
+    pt_trainer_options o;
+    pt_device device;
+    pt_net *net;
+    pt_adamw adamw;
+    real *running_before; /* running statistics at the start of the batch */
+    int64_t step;         /* batches seen: the position in the schedule */
+    int halo;
+    size_t baseline;
+    pt_hooks hooks;
+} pt_trainer;
+
+/* Everything that a run needs besides batches is allocated here. */
+pt_status pt_trainer_open(const pt_trainer_options *o, pt_trainer **out);
+void pt_trainer_close(pt_trainer *t);
+
+/* One batch. keys[i]: number of scene i in the data set. The ledger is opened here and the caller's
+ * to close (pt_ledger_close), also on failure. On failure parameters, moments and running
+ * statistics are as before, the gradient is zero, and t->step has advanced, so that the caller may
+ * go on. */
+pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t *keys, int n,
+                           pt_ledger *ledger, pt_batch_result *out);
+
+double pt_learning_rate(const pt_trainer_options *o, int64_t step);
+
+/* Exit code of a run that ended with this failure (DESIGN: 2, 10..14). */
+int pt_exit_code(const pt_error *e, const pt_batch_result *r);
+
+/* Host copies of the flat buffers, for checkpoints and tests. host: [net->nparams] */
+pt_status pt_trainer_read(pt_trainer *t, const real *device, size_t count, real *host);
+pt_status pt_trainer_write(pt_trainer *t, real *device, size_t count, const real *host);
+
+#endif
