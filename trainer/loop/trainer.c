@@ -210,7 +210,7 @@ static void roll_back(pt_trainer *t)
     pt_error_restore(&cause);
 }
 
-static pt_status start_batch(pt_trainer *t)
+static pt_status start_batch(pt_trainer *t, pt_batch_result *out)
 {
     pt_status st = PT_OK;
     pt_phase_set(PT_PHASE_LOAD);
@@ -222,31 +222,27 @@ static pt_status start_batch(pt_trainer *t)
         TRY(PT_CUDA(cudaMemcpyAsync(t->running_before, t->net->running,
                                     t->net->nrunning * sizeof(real), cudaMemcpyDeviceToDevice,
                                     t->device.stream)));
+    out->bytes_baseline = t->baseline;
 done:
     return st;
 }
 
-/* An OOM of a call that allocates nothing of ours, once. */
-static pt_status retry_once(pt_trainer *t, pt_status st)
+static pt_status step_once(pt_trainer *t, pt_batch_result *out)
 {
-    if (st != PT_ERR_DEVICE || pt_classify(pt_error_last()) != PT_CLASS_OOM) return st;
-    cudaGetLastError();
-    return pt_mem_release(&t->device);
+    pt_phase_set(PT_PHASE_STEP);
+    return pt_adamw_step(t->net, &t->adamw, out->lr, t->o.clip, &out->grad_norm);
 }
 
-static pt_status take_step(pt_trainer *t, pt_batch_result *out)
+/* Runs op, and once more when it failed for memory: neither of the two that come here allocates,
+ * and each either happens whole or not at all. */
+static pt_status twice(pt_trainer *t, pt_batch_result *out,
+                       pt_status (*op)(pt_trainer *, pt_batch_result *))
 {
-    pt_status st = PT_OK;
-    pt_phase_set(PT_PHASE_STEP);
-    if (t->hooks.before_step) t->hooks.before_step(t->hooks.user);
-    st = pt_adamw_step(t->net, &t->adamw, out->lr, t->o.clip, &out->grad_norm);
-    if (st != PT_OK) {
-        if (pt_classify(pt_error_last()) != PT_CLASS_OOM) return st;
-        if ((st = retry_once(t, st)) != PT_OK) return st;
-        st = pt_adamw_step(t->net, &t->adamw, out->lr, t->o.clip, &out->grad_norm);
-    }
-    out->stepped = st == PT_OK;
-    return st;
+    pt_status st = op(t, out);
+    if (st != PT_ERR_DEVICE || pt_classify(pt_error_last()) != PT_CLASS_OOM) return st;
+    cudaGetLastError();
+    if ((st = pt_mem_release(&t->device)) != PT_OK) return st;
+    return op(t, out);
 }
 
 pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t *keys, int n,
@@ -270,18 +266,19 @@ pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t
     TRY(pt_fragment_join(scenes, keys, n, t->o.net.classes, NULL, &whole));
     b.divisor = pt_fragment_valid_weight(whole);
     if (b.divisor <= 0) b.divisor = 1; /* no valid label: the loss and its gradient are 0 */
-    st = start_batch(t);
-    if (st != PT_OK && (st = retry_once(t, st)) == PT_OK) st = start_batch(t);
-    if (st != PT_OK) goto done;
+    TRY(twice(t, out, start_batch));
     pt_recover_options ro = {.split = {t->o.split, t->halo, HALF_WORTH},
                              .on_floor = t->o.on_floor,
                              .gather_small = SMALL_GATHER_ROWS,
                              .baseline = t->baseline};
-    out->bytes_baseline = t->baseline;
     pt_fragment *given = whole;
     whole = NULL;
     TRY(pt_recover_batch(&ops, &ro, given, ledger, &out->recover));
-    if (ledger->count[PT_FATE_TRAINED] > 0) TRY(take_step(t, out));
+    if (ledger->count[PT_FATE_TRAINED] > 0) {
+        if (t->hooks.before_step) t->hooks.before_step(t->hooks.user);
+        TRY(twice(t, out, step_once));
+        out->stepped = 1;
+    }
 done:
     pt_fragment_free(whole);
     free(sizes);
