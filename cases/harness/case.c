@@ -11,7 +11,7 @@ int case_main(const char *suite, const case_entry *cases, int n, int argc, char 
         if (only && strcmp(only, cases[i].name) != 0) continue;
         TCase *t = tcase_create(cases[i].name);
         tcase_set_timeout(t, cases[i].seconds);
-        tcase_add_test(t, cases[i].test);
+        tcase_add_test(t, *cases[i].test);
         suite_add_tcase(s, t);
         chosen++;
     }
@@ -24,8 +24,8 @@ int case_main(const char *suite, const case_entry *cases, int n, int argc, char 
     srunner_run_all(r, CK_NORMAL);
     int failed = srunner_ntests_failed(r), ran = srunner_ntests_run(r);
     if (failed || ran != chosen)
-        fprintf(stderr, "repeat: ctest --test-dir build -R '^%s\\.%s$' --output-on-failure\n", suite,
-                only ? only : "");
+        fprintf(stderr, "repeat: ctest --test-dir build -R '^%s\\.%s$' --output-on-failure\n",
+                suite, only ? only : "");
     srunner_free(r);
     return failed || ran != chosen;
 }

@@ -7,7 +7,6 @@
  *
  *     #include "case.h"
  *     START_TEST(a_b_c) { ... ck_assert_msg(...); } END_TEST
- *     #define CASE(name, seconds, labels) {#name, seconds, name},
  *     static const case_entry cases[] = {
  *     #include "suite.def"
  *     };
@@ -23,16 +22,19 @@
 typedef struct case_entry {
     const char *name;
     double seconds;
-    const TTest *test;
+    const TTest *const *test;
 } case_entry;
 
 /* Runs the case named by argv[1] (all without one); exit code 0 when it ran and passed. */
 int case_main(const char *suite, const case_entry *cases, int n, int argc, char **argv);
 
-#define CASE_MAIN(suite)                                                                           \
-    int main(int argc, char **argv)                                                                \
-    {                                                                                              \
-        return case_main(suite, cases, (int)(sizeof cases / sizeof *cases), argc, argv);           \
+/* A line of a .def inside the table of cases. */
+#define CASE(name, seconds, labels) {#name, seconds, &name},
+
+#define CASE_MAIN(suite)                                                                 \
+    int main(int argc, char **argv)                                                      \
+    {                                                                                    \
+        return case_main(suite, cases, (int)(sizeof cases / sizeof *cases), argc, argv); \
     }
 
 #endif
