@@ -30,6 +30,11 @@ static void begin(const char *file, int line, pt_status status)
     snprintf(last.site, sizeof last.site, "%s", pt_tag_get());
 }
 
+void pt_error_restore(const pt_error *e)
+{
+    last = *e;
+}
+
 pt_status pt_fail_at(const char *file, int line, pt_status status, const char *format, ...)
 {
     begin(file, line, status);
