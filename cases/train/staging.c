@@ -1,0 +1,189 @@
+/* staging.c - property 4: before a retry everything is on the host, exactly, and the device is
+ * empty. */
+#include "case.h"
+#include "rig.h"
+#include <malloc.h>
+
+static const rig_options small = {.scenes = 2, .points = {900, 700}, .allocator = PT_ALLOC_DIRECT};
+/* first, again and smaller chunks fail; then two scenes */
+static const char three[] =
+    "cudaMalloc phase=backward nth=4 -> oom; cudaMalloc phase=backward nth=9 -> oom;"
+    "cudaMalloc phase=backward nth=14 -> oom";
+
+typedef struct watch {
+    rig *r;
+    int armed, attempts, checked;
+    uint64_t wrong; /* live bytes where they were not the baseline */
+    pt_fields kept; /* device fields before staging */
+    pt_shape shape;
+    int stages, differing;
+    int flip; /* flip a byte of the n-th staging */
+} watch;
+
+static void attempt_begins(void *user, const pt_fragment *f)
+{
+    watch *w = user;
+    (void)f;
+    w->armed = w->attempts++ > 0; /* retries only */
+}
+
+static void first_call(const char *call, uint64_t nth, void *user)
+{
+    watch *w = user;
+    (void)call;
+    (void)nth;
+    if (!w->armed) return;
+    w->armed = 0;
+    w->checked++;
+    if (oomproof_live_bytes() != w->r->live) w->wrong = oomproof_live_bytes();
+}
+
+START_TEST(live_bytes_are_the_baseline_at_the_first_call_of_each_retry)
+{
+    rig r;
+    rig_open(&r, &small);
+    watch w = {.r = &r};
+    pt_hooks h = r.t->hooks;
+    r.t->hooks.user = &w;
+    r.t->hooks.before_attempt = attempt_begins;
+    r.t->hooks.before_step = NULL;
+    oomproof_observe(first_call, &w);
+    rig_run(&r, three, NULL);
+    oomproof_observe(NULL, NULL);
+    r.t->hooks = h;
+    ck_assert_msg(r.status == PT_OK, "%s", r.error.message);
+    ck_assert_int_eq(r.result.recover.retries, 3);
+    ck_assert_int_eq(w.checked, w.attempts - 1);
+    ck_assert_int_ge(w.checked, 4);
+    ck_assert_msg(w.wrong == 0, "a retry began with %lld device bytes, %lld before the batch",
+                  (long long)w.wrong, (long long)r.live);
+    rig_close(&r);
+}
+END_TEST
+
+static void keep_device(void *user, const pt_fragment *f)
+{
+    watch *w = user;
+    if (f->where != PT_ON_DEVICE) return;
+    w->shape = f->shape;
+    for (int k = 0; k < PT_FIELD_COUNT; k++) {
+        void **to = pt_field_at(&w->kept, (pt_field)k);
+        size_t bytes = pt_field_bytes((pt_field)k, &f->shape);
+        free(*to);
+        *to = malloc(bytes + 1);
+        ck_assert_int_eq(cudaMemcpy(*to, *pt_field_at((pt_fields *)&f->device, (pt_field)k), bytes,
+                                    cudaMemcpyDeviceToHost),
+                         cudaSuccess);
+    }
+}
+
+static void compare_staged(void *user, pt_fragment *f)
+{
+    watch *w = user;
+    w->stages++;
+    ck_assert_int_eq(f->where, PT_ON_HOST);
+    for (int k = 0; k < PT_FIELD_COUNT; k++) {
+        ck_assert_ptr_null(*pt_field_at(&f->device, (pt_field)k));
+        if (memcmp(*pt_field_at(&f->host, (pt_field)k), *pt_field_at(&w->kept, (pt_field)k),
+                   pt_field_bytes((pt_field)k, &f->shape)))
+            w->differing++;
+    }
+    if (w->flip && w->stages == w->flip)
+        ((unsigned char *)f->host.feature)[sizeof(real) - 1] ^= 0x40;
+}
+
+static void run_watched(rig *r, watch *w, const char *rules)
+{
+    pt_hooks h = r->t->hooks;
+    w->r = r;
+    r->t->hooks.user = w;
+    r->t->hooks.before_stage = keep_device;
+    r->t->hooks.after_stage = compare_staged;
+    r->t->hooks.before_step = NULL;
+    rig_run(r, rules, NULL);
+    r->t->hooks = h;
+    for (int k = 0; k < PT_FIELD_COUNT; k++) free(*pt_field_at(&w->kept, (pt_field)k));
+    ck_assert_msg(r->status == PT_OK, "%s", r->error.message);
+}
+
+START_TEST(the_staged_copy_is_what_was_on_the_device)
+{
+    rig r;
+    rig_open(&r, &small);
+    watch w = {0};
+    run_watched(&r, &w, three);
+    ck_assert_int_eq(w.stages, 3);
+    ck_assert_int_eq(w.differing, 0);
+    rig_close(&r);
+}
+END_TEST
+
+START_TEST(the_staged_copy_is_what_is_retried)
+{
+    rig r;
+    rig_open(&r, &small);
+    rig_run(&r, NULL, NULL);
+    rig_state whole = rig_state_copy(&r, &r.end);
+    watch same = {0}, flipped = {.flip = 1};
+    run_watched(&r, &same, "cudaMalloc phase=backward nth=4 -> oom");
+    ck_assert_msg(!*rig_state_diff(&r, &r.end, &whole), "changed%s",
+                  rig_state_diff(&r, &r.end, &whole));
+    run_watched(&r, &flipped, "cudaMalloc phase=backward nth=4 -> oom");
+    ck_assert_int_eq(flipped.stages, 1);
+    ck_assert_msg(*rig_state_diff(&r, &r.end, &whole),
+                  "a flipped byte of the staged copy changed nothing");
+    rig_state_free(&whole);
+    rig_close(&r);
+}
+END_TEST
+
+START_TEST(a_hundred_ooms_leak_nothing)
+{
+    rig r;
+    rig_open(&r, &small);
+    size_t host = 0;
+    for (int i = 0; i < 100; i++) {
+        char rule[96];
+        uint64_t fired;
+        snprintf(rule, sizeof rule, "cudaMalloc nth=%d -> oom", 1 + i % 60);
+        rig_run(&r, rule, &fired);
+        ck_assert_msg(r.status == PT_OK && fired == 1, "%s: %s", rule, r.error.message);
+        rig_check_invariants(&r, rule);
+        if (i == 49) host = mallinfo2().uordblks;
+    }
+    size_t now = mallinfo2().uordblks;
+    ck_assert_msg(now <= host + 4096, "host memory grew by %lld bytes over 50 recoveries",
+                  (long long)(now - host));
+    rig_close(&r);
+}
+END_TEST
+
+START_TEST(the_caching_allocator_gives_everything_back)
+{
+    rig r;
+    rig_options o = small;
+    o.allocator = PT_ALLOC_CACHING;
+    rig_open(&r, &o);
+    rig_run(&r, NULL, NULL);
+    rig_state whole = rig_state_copy(&r, &r.end);
+    for (int k = 1; k < 40; k++) {
+        char rule[96];
+        uint64_t fired;
+        snprintf(rule, sizeof rule, "cudaMalloc nth=%d -> oom", k);
+        rig_run(&r, rule, &fired);
+        ck_assert_msg(r.status == PT_OK, "%s: %s", rule, r.error.message);
+        ck_assert_msg(!*rig_state_diff(&r, &r.end, &whole), "%s: changed%s", rule,
+                      rig_state_diff(&r, &r.end, &whole));
+        rig_check_invariants(&r, rule);
+        if (!fired) break;
+        ck_assert_int_lt(k, 39);
+    }
+    rig_state_free(&whole);
+    rig_close(&r);
+}
+END_TEST
+
+static const case_entry cases[] = {
+#include "staging.def"
+};
+CASE_MAIN("staging")
