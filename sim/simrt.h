@@ -25,7 +25,7 @@ typedef struct sim_ctx {
     uint64_t base, bytes;        /* device addresses are [base, base + bytes) ... */
     int64_t delta;               /* ... and their contents lie at address + delta */
     const struct sim_calls *rt;  /* the runner's services */
-    uint64_t budget;             /* back edges left before the runner is asked (rt->tick) */
+    uint64_t stack, stack_bytes; /* of the running fiber: .local variables live there */
 } sim_ctx;
 
 /* Generic addresses: shared memory and local memory are seen by generic loads at their host
@@ -51,8 +51,8 @@ typedef struct sim_calls {
      * that needs checking; raises and does not return when it is bad */
     char *(*address)(sim_ctx *c, uint64_t address, uint32_t bytes, int access);
     void (*raise)(sim_ctx *c, int cuda_error, const char *kernel, int ptx_line, const char *why);
-    /* called when c->budget reaches 0: yields to other threads and blocks, refills the budget or
-     * raises SIM_TRAP when the launch's step budget is used up */
+    /* called after every SIM_TICKS jumps backwards of a thread: yields to other threads, or raises
+     * SIM_TRAP when the launch's step budget is used up */
     void (*tick)(sim_ctx *c, const char *kernel, int ptx_line);
     int (*printf)(sim_ctx *c, const char *format, const void *args); /* device vprintf */
 } sim_calls;

@@ -1,0 +1,58 @@
+/* emit.h - shared by the emitter's files: symbols in scope, operands as C expressions. */
+#ifndef SIM_PTX_EMIT_H
+#define SIM_PTX_EMIT_H
+#include "ast.h"
+
+typedef enum sym_kind { Y_REG, Y_SHARED, Y_LOCAL, Y_PARAM, Y_GLOBAL } sym_kind;
+
+typedef struct sym {
+    sym_kind kind;
+    const char *name; /* "%r" prefix of a group, or the whole name */
+    const char *type; /* of a register */
+    int count;        /* -1: a single register */
+    uint64_t at;      /* shared: offset */
+    const char *c;    /* C spelling of a variable; the index for Y_GLOBAL */
+} sym;
+
+typedef struct emit {
+    sim_ptx *m;
+    FILE *out;
+    const func *f; /* being emitted */
+    const char *kernel;
+    sym *sym;
+    int nsym, room;
+    const stmt *s; /* current statement */
+    int at;        /* its index */
+    int why;       /* the current instruction is refused */
+    const char *reason;
+    int refused;   /* count */
+    int *used_var; /* [m->nvar] position in sim_vars + 1, or 0 */
+    int nused;
+    int barriers;
+} emit;
+
+char *fmt(emit *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void refuse(emit *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
+const sym *find_sym(emit *e, const char *name);
+
+const char *ctype(const char *type); /* "u32" -> "uint32_t"; NULL: not a C type here */
+int is_float(const char *type);
+int bits_of(const char *type);
+int has(const stmt *s, const char *mod);
+/* Operand o as a value of PTX type t. */
+const char *rd(emit *e, const char *o, const char *t);
+/* Statement that stores expression x, of PTX type t, into operand d. */
+void wr(emit *e, const char *d, const char *t, const char *x);
+/* C lvalue base "(char *)" of a memory operand "[a+4]" in a space, checked for n bytes. access: 1
+ * read, 2 write, 3 both */
+const char *address(emit *e, const char *o, const char *space, uint32_t n, int access);
+int split_vector(emit *e, const char *o, char **out); /* "{a,b}" -> 2; "a" -> 1 */
+
+/* One instruction; refuse()s what it does not know exactly. */
+void emit_instruction(emit *e, const stmt *s);
+void emit_memory(emit *e, const stmt *s);  /* ld st atom red */
+void emit_warp(emit *e, const stmt *s);    /* bar shfl vote match ... */
+void emit_convert(emit *e, const stmt *s); /* cvt */
+void emit_call(emit *e, const stmt *s);
+
+#endif

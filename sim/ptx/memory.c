@@ -1,0 +1,345 @@
+/* memory.c - loads, stores, atomics, conversions, warp-wide operations, calls. */
+#include "emit.h"
+#include <string.h>
+
+static const char *space_of(const stmt *s)
+{
+    static const char *const spaces[] = {"global", "shared", "local", "const", "param"};
+    for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
+        if (has(s, spaces[i])) return spaces[i];
+    for (int i = 0; i < s->nmod; i++)
+        if (!strncmp(s->mod[i], "shared::", 8) || !strncmp(s->mod[i], "param::", 7))
+            return s->mod[i][0] == 's' ? "shared" : "param";
+    return "generic";
+}
+
+/* Cache hints change nothing that a program can see; orderings are kept by running one thread at a
+ * time. */
+static int only(emit *e, const stmt *s, const char *list)
+{
+    for (int i = 0; i < s->nmod; i++) {
+        size_t n = strlen(s->mod[i]);
+        int ok = 0;
+        for (const char *p = list; !ok && (p = strstr(p, s->mod[i])); p += n)
+            ok = p > list && p[-1] == ' ' && p[n] == ' ';
+        if (!ok) {
+            refuse(e, "modifier .%s of %s", s->mod[i], s->op);
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static void load_store(emit *e, const stmt *s)
+{
+    const char *t = s->nmod ? s->mod[s->nmod - 1] : "", *space = space_of(s), *c = ctype(t);
+    int load = s->op[0] == 'l', declared = has(s, "v2") ? 2 : has(s, "v4") ? 4 : 1;
+    char *v[8];
+    if (!only(e, s,
+              " global shared shared::cta local const param param::entry param::func generic weak "
+              "volatile relaxed acquire "
+              "release cta gpu sys ca cg cs lu cv wb wt nc v2 v4 b8 u8 s8 b16 u16 s16 b32 u32 s32 "
+              "b64 u64 "
+              "s64 f32 f64 L1::no_allocate L1::evict_last L1::evict_first L2::128B L2::64B "
+              "L2::256B "))
+        return;
+    int n = split_vector(e, s->arg[load ? 0 : 1], v), bytes = bits_of(t) / 8;
+    if (!c || n != declared) {
+        refuse(e, "a vector of %d with type .%s", n, t);
+        return;
+    }
+    int spin = load && (has(s, "volatile") || has(s, "acquire") || has(s, "relaxed"));
+    fprintf(e->out, "char *a_ = %s; ",
+            address(e, s->arg[load ? 1 : 0], space, (uint32_t)(n * bytes), load ? 1 : 2));
+    if (load) {
+        for (int i = 0; i < n; i++)
+            fprintf(e->out, "%s%s v%d_ = *(%s%s *)(a_ + %d); ", spin ? "" : "", c, i,
+                    spin ? "volatile " : "", c, i * bytes);
+        for (int i = 0; i < n; i++) {
+            wr(e, v[i], t, fmt(e, "v%d_", i));
+            fputc(' ', e->out);
+        }
+    } else
+        for (int i = 0; i < n; i++)
+            fprintf(e->out, "*(%s *)(a_ + %d) = %s; ", c, i * bytes, rd(e, v[i], t));
+}
+
+static void atomic(emit *e, const stmt *s)
+{
+    const char *t = s->nmod ? s->mod[s->nmod - 1] : "", *c = ctype(t), *x = NULL;
+    int red = !strcmp(s->op, "red"), at = red ? 0 : 1;
+    if (!only(e, s,
+              " global shared shared::cta generic relaxed acquire release acq_rel gpu cta sys add "
+              "min max and or xor exch cas "
+              "inc dec b32 u32 s32 b64 u64 s64 f32 f64 ftz noftz "))
+        return;
+    int cas = has(s, "cas");
+    if (!c || s->narg != at + (cas ? 3 : 2)) {
+        refuse(e, "%d operands of type .%s", s->narg, t);
+        return;
+    }
+    fprintf(e->out, "%s *p_ = (%s *)%s, o_ = *p_, v_ = %s; ", c, c,
+            address(e, s->arg[at], space_of(s), (uint32_t)bits_of(t) / 8, 3),
+            rd(e, s->arg[at + 1], t));
+    if (cas)
+        x = fmt(e, "o_ == v_ ? %s : o_", rd(e, s->arg[at + 2], t));
+    else if (has(s, "add"))
+        x = is_float(t) ? "o_ + v_" : fmt(e, "(uint%d_t)o_ + (uint%d_t)v_", bits_of(t), bits_of(t));
+    else if (has(s, "min"))
+        x = "v_ < o_ ? v_ : o_";
+    else if (has(s, "max"))
+        x = "v_ > o_ ? v_ : o_";
+    else if (has(s, "and"))
+        x = "o_ & v_";
+    else if (has(s, "or"))
+        x = "o_ | v_";
+    else if (has(s, "xor"))
+        x = "o_ ^ v_";
+    else if (has(s, "exch"))
+        x = "v_";
+    else if (has(s, "inc"))
+        x = "o_ >= v_ ? 0 : o_ + 1";
+    else if (has(s, "dec"))
+        x = "o_ == 0 || o_ > v_ ? v_ : o_ - 1";
+    if (!x) {
+        refuse(e, "an atomic without operation");
+        return;
+    }
+    fprintf(e->out, "*p_ = %s; ", x);
+    if (!red)
+        wr(e, s->arg[0], t, "o_");
+    else
+        fprintf(e->out, "(void)o_;");
+}
+
+void emit_memory(emit *e, const stmt *s)
+{
+    if (s->op[0] == 'a' || s->op[0] == 'r')
+        atomic(e, s);
+    else
+        load_store(e, s);
+}
+
+void emit_convert(emit *e, const stmt *s)
+{
+    if (s->nmod < 2) {
+        refuse(e, "a conversion without types");
+        return;
+    }
+    const char *t = s->mod[s->nmod - 1], *d = s->mod[s->nmod - 2], *r = NULL, *x;
+    int sat = has(s, "sat"), ftz = has(s, "ftz");
+    if (!ctype(t) || !ctype(d) ||
+        !only(e, s,
+              " rn rz rm rp rni rzi rmi rpi ftz sat u8 s8 u16 s16 u32 s32 u64 s64 f32 f64 ")) {
+        refuse(e, "conversion of .%s to .%s", t, d);
+        return;
+    }
+    for (int i = 0; i < s->nmod - 2; i++)
+        if (s->mod[i][0] == 'r') r = s->mod[i];
+    x = rd(e, s->arg[1], t);
+    if (ftz && !strcmp(t, "f32")) x = fmt(e, "ftz_(%s)", x);
+    if (is_float(t) && !is_float(d)) {
+        static const char *const how[][2] = {
+            {"rni", "rint"}, {"rzi", "trunc"}, {"rmi", "floor"}, {"rpi", "ceil"}};
+        const char *f = NULL;
+        for (int i = 0; i < 4; i++)
+            if (r && !strcmp(r, how[i][0])) f = how[i][1];
+        if (!f)
+            refuse(e, "a conversion to integer needs a rounding");
+        else
+            wr(e, s->arg[0], d, fmt(e, "cvt_%c%d(%s((double)%s))", d[0], bits_of(d), f, x));
+    } else if (is_float(t)) {
+        if (!strcmp(t, d)) { /* to an integral value, or only .sat/.ftz */
+            static const char *const how[][2] = {
+                {"rni", "rint"}, {"rzi", "trunc"}, {"rmi", "floor"}, {"rpi", "ceil"}};
+            for (int i = 0; i < 4; i++)
+                if (r && !strcmp(r, how[i][0]))
+                    x = fmt(e, "%s%s(%s)", how[i][1], bits_of(t) == 64 ? "" : "f", x);
+        } else if (!strcmp(d, "f32") && r && strcmp(r, "rn"))
+            x = fmt(e, "d2f_%s(%s)", r, x);
+        else
+            x = fmt(e, "(%s)%s", ctype(d), x);
+        if (ftz && !strcmp(d, "f32")) x = fmt(e, "ftz_(%s)", x);
+        if (sat) x = fmt(e, "%s(%s)", bits_of(d) == 64 ? "satd" : "satf", x);
+        wr(e, s->arg[0], d, x);
+    } else if (is_float(d)) {
+        int wide = bits_of(t) == 64 || (bits_of(t) == 32 && bits_of(d) == 32);
+        if (r && strcmp(r, "rn") && wide)
+            x = fmt(e, "%c642%s_%s(%s)", t[0], bits_of(d) == 64 ? "d" : "f", r, x);
+        else
+            x = fmt(e, "(%s)%s", ctype(d), x);
+        if (sat) x = fmt(e, "%s(%s)", bits_of(d) == 64 ? "satd" : "satf", x);
+        wr(e, s->arg[0], d, x);
+    } else if (sat) {
+        int b = bits_of(d);
+        if (d[0] == 's' && t[0] == 's')
+            x = fmt(e, "clamp_(%s, INT%d_MIN, INT%d_MAX)", x, b, b);
+        else if (d[0] == 's')
+            x = fmt(e, "clampu_(%s, INT%d_MAX)", x, b);
+        else if (t[0] == 's')
+            x = fmt(e, "(%s < 0 ? 0 : clampu_((uint64_t)%s, UINT%d_MAX))", x, x, b);
+        else
+            x = fmt(e, "clampu_(%s, UINT%d_MAX)", x, b);
+        wr(e, s->arg[0], d, x);
+    } else { /* the destination register may be wider than the type: sign- or zero-extend into it */
+        const sym *y = find_sym(e, s->arg[0]);
+        if (y && y->kind == Y_REG && bits_of(y->type) > bits_of(d) && d[0] == 's')
+            wr(e, s->arg[0], fmt(e, "s%d", bits_of(y->type)), fmt(e, "(%s)%s", ctype(d), x));
+        else
+            wr(e, s->arg[0], d, fmt(e, "(%s)%s", ctype(d), x));
+    }
+}
+
+static void barrier(emit *e, const stmt *s)
+{
+    e->barriers = 1;
+    if (!only(e, s, " sync warp cta aligned red popc and or u32 pred ")) return;
+    if (has(s, "warp"))
+        fprintf(e->out, "int p_; C->rt->warp(C, SIM_SYNCWARP, %s, 0, 0, 0, &p_);",
+                rd(e, s->arg[0], "u32"));
+    else if (has(s, "red")) {
+        int op = has(s, "popc") ? 0 : has(s, "and") ? 1 : 2;
+        if (s->narg != 3)
+            refuse(e, "bar.red of a part of the block");
+        else
+            wr(e, s->arg[0], op ? "pred" : "u32",
+               fmt(e, "C->rt->barrier_reduce(C, %s, %d, %s)", rd(e, s->arg[1], "u32"), op,
+                   rd(e, s->arg[2], "pred")));
+    } else if (s->narg == 1 && has(s, "sync"))
+        fprintf(e->out, "C->rt->barrier(C, %s);", rd(e, s->arg[0], "u32"));
+    else
+        refuse(e, "a barrier of a part of the block");
+}
+
+static void shuffle(emit *e, const stmt *s)
+{
+    static const char *const modes[][2] = {
+        {"idx", "IDX"}, {"up", "UP"}, {"down", "DOWN"}, {"bfly", "BFLY"}};
+    const char *mode = NULL;
+    e->barriers = 1;
+    if (!only(e, s, " sync idx up down bfly b32 ")) return;
+    for (int i = 0; i < 4; i++)
+        if (has(s, modes[i][0])) mode = modes[i][1];
+    if (!mode || s->narg != 5) {
+        refuse(e, "a form of shfl");
+        return;
+    }
+    char *d = fmt(e, "%s", s->arg[0]), *bar = strchr(d, '|');
+    if (bar) *bar = 0;
+    fprintf(e->out, "int p_; uint64_t w_ = C->rt->warp(C, SIM_SHFL_%s, %s, %s, %s, %s, &p_); ",
+            mode, rd(e, s->arg[4], "u32"), rd(e, s->arg[1], "u32"), rd(e, s->arg[2], "u32"),
+            rd(e, s->arg[3], "u32"));
+    wr(e, d, "u32", "(uint32_t)w_");
+    if (bar) wr(e, bar + 1, "pred", "p_");
+}
+
+static void vote(emit *e, const stmt *s)
+{
+    e->barriers = 1;
+    if (!only(e, s, " sync all any uni ballot pred b32 ")) return;
+    if (s->narg != 3) {
+        refuse(e, "a form of vote");
+        return;
+    }
+    fprintf(e->out,
+            "int p_; uint32_t w_ = (uint32_t)C->rt->warp(C, SIM_BALLOT, %s, %s, 0, 0, &p_); ",
+            rd(e, s->arg[2], "u32"), rd(e, s->arg[1], "pred"));
+    /* p_: all lanes of the mask that are alive said yes */
+    if (has(s, "ballot"))
+        wr(e, s->arg[0], "u32", "w_");
+    else if (has(s, "any"))
+        wr(e, s->arg[0], "pred", "w_ != 0");
+    else if (has(s, "all"))
+        wr(e, s->arg[0], "pred", "p_");
+    else
+        wr(e, s->arg[0], "pred", "p_ || w_ == 0");
+}
+
+static void match(emit *e, const stmt *s)
+{
+    const char *t = s->nmod ? s->mod[s->nmod - 1] : "";
+    e->barriers = 1;
+    if (!only(e, s, " any all sync b32 b64 ") || s->narg != 3) {
+        refuse(e, "a form of match");
+        return;
+    }
+    char *d = fmt(e, "%s", s->arg[0]), *bar = strchr(d, '|');
+    if (bar) *bar = 0;
+    fprintf(e->out,
+            "int p_; uint32_t w_ = (uint32_t)C->rt->warp(C, SIM_MATCH_%s, %s, %s, 0, 0, &p_); ",
+            has(s, "all") ? "ALL" : "ANY", rd(e, s->arg[2], "u32"),
+            rd(e, s->arg[1], fmt(e, "u%d", bits_of(t))));
+    wr(e, d, "u32", "w_");
+    if (bar) wr(e, bar + 1, "pred", "p_");
+}
+
+void emit_warp(emit *e, const stmt *s)
+{
+    if (!strncmp(s->op, "bar", 3))
+        barrier(e, s);
+    else if (!strcmp(s->op, "shfl"))
+        shuffle(e, s);
+    else if (!strcmp(s->op, "vote"))
+        vote(e, s);
+    else if (!strcmp(s->op, "match"))
+        match(e, s);
+    else if (!strcmp(s->op, "activemask"))
+        wr(e, s->arg[0], "u32", "C->rt->activemask(C)");
+    else if (!strcmp(s->op, "nanosleep"))
+        fprintf(e->out, "C->rt->tick(C, KERNEL, %d);", s->line);
+    else
+        fprintf(e->out, "__atomic_signal_fence(__ATOMIC_SEQ_CST);"); /* one thread runs at a time */
+}
+
+/* "(a, b)" -> its names */
+static int names(emit *e, const char *o, char **out)
+{
+    int n = 0;
+    char *save = NULL, *copy = fmt(e, "%s", o);
+    for (char *w = strtok_r(copy, "(), ", &save); w && n < MAX_ARGS;
+         w = strtok_r(NULL, "(), ", &save))
+        out[n++] = w;
+    return n;
+}
+
+static const char *storage(emit *e, const char *name)
+{
+    const sym *y = find_sym(e, name);
+    if (y && y->kind == Y_PARAM) return y->c;
+    refuse(e, "call operand %s", name);
+    return "0";
+}
+
+void emit_call(emit *e, const stmt *s)
+{
+    char *ret[MAX_ARGS], *arg[MAX_ARGS];
+    int at = s->narg && *s->arg[0] == '(', nret = at ? names(e, s->arg[0], ret) : 0;
+    const char *callee = at < s->narg ? s->arg[at] : "";
+    int narg = at + 1 < s->narg ? names(e, s->arg[at + 1], arg) : 0;
+    if (!strcmp(callee, "vprintf") && nret == 1 && narg == 2) {
+        fprintf(e->out,
+                "*(int32_t *)%s = C->rt->printf(C, ga_(C, base, bytes, delta, *(uint64_t *)%s, 1, "
+                "1, KERNEL, %d), "
+                "*(void **)%s);",
+                storage(e, ret[0]), storage(e, arg[0]), s->line, storage(e, arg[1]));
+        return;
+    }
+    if (!strcmp(callee, "__assertfail")) {
+        fprintf(e->out, "C->rt->raise(C, SIM_ASSERT, KERNEL, %d, \"assertion failed\");", s->line);
+        return;
+    }
+    const func *f = NULL;
+    for (int i = 0; i < e->m->nfunc; i++)
+        if (!strcmp(e->m->func[i].name, callee)) f = &e->m->func[i];
+    if (!f || !f->has_body || f->nret != nret || f->nparam != narg) {
+        refuse(e, "call of %s", callee);
+        return;
+    }
+    char *name = fmt(e, "F%s", callee);
+    for (char *p = name; *p; p++)
+        if (*p == '$' || *p == '.') *p = '_';
+    fprintf(e->out, "%s(C", name);
+    for (int i = 0; i < nret; i++) fprintf(e->out, ", %s", storage(e, ret[i]));
+    for (int i = 0; i < narg; i++) fprintf(e->out, ", %s", storage(e, arg[i]));
+    fprintf(e->out, ");");
+}
