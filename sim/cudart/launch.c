@@ -1,0 +1,140 @@
+/* launch.c - launches, by <<<>>> and by name. A kernel that fails is asynchronous: the launch
+ * succeeds and a later call that waits returns the error, for ever. */
+#include "state.h"
+
+/* called by code that nvcc makes; no public header declares them */
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
+#include <string.h>
+
+typedef struct config {
+    dim3 grid, block;
+    size_t shared;
+    cudaStream_t stream;
+} config;
+static __thread config pushed[16];
+static __thread int npushed;
+
+API unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
+                                         struct CUstream_st *stream)
+{
+    if (npushed == 16) return 1;
+    pushed[npushed++] = (config){grid, block, shared, stream};
+    return 0;
+}
+
+API cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream)
+{
+    if (npushed == 0) return sim_return(cudaErrorInvalidConfiguration);
+    config *c = &pushed[--npushed];
+    *grid = c->grid;
+    *block = c->block;
+    *shared = c->shared;
+    *(cudaStream_t *)stream = c->stream;
+    return cudaSuccess;
+}
+
+static cudaError_t launch(sim_function *f, dim3 g, dim3 b, void **args, size_t shared)
+{
+    size_t threads = (size_t)b.x * b.y * b.z;
+    if (sim_sticky) return sim_sticky;
+    if (!f) return cudaErrorInvalidDeviceFunction;
+    if (!g.x || !g.y || !g.z || !threads || g.x > INT32_MAX || g.y > 65535 || g.z > 65535 ||
+        b.x > 1024 || b.y > 1024 || b.z > 64 || threads > 1024)
+        return cudaErrorInvalidConfiguration;
+    cudaError_t e = f->info ? cudaSuccess : sim_jit(f);
+    if (e != cudaSuccess) return e;
+    if (shared > (size_t)f->dynamic_limit || shared + f->info->static_shared > 227 * 1024)
+        return cudaErrorInvalidValue;
+    if (sim_pending) return cudaSuccess; /* behind a kernel that has failed nothing runs */
+    sim_pending = (cudaError_t)sim_grid_run(f, g, b, shared, args);
+    return cudaSuccess;
+}
+
+API cudaError_t cudaLaunchKernel(const void *host, dim3 g, dim3 b, void **args, size_t shared,
+                                 cudaStream_t stream)
+{
+    (void)stream;
+    ENTER();
+    LEAVE(launch(sim_function_find(host), g, b, args, shared));
+}
+
+/* A launch stub keeps the handle of its first call for ever, so a failure must not be kept: the
+ * host function goes into the handle, and a launch takes either. */
+API cudaError_t __cudaGetKernel(cudaKernel_t *out, const void *host)
+{
+    if (!out) return sim_return(cudaErrorInvalidValue);
+    *out = (cudaKernel_t)(uintptr_t)host;
+    ENTER();
+    LEAVE(sim_function_find(host) ? cudaSuccess : cudaErrorInvalidDeviceFunction);
+}
+
+API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 g, dim3 b, void **args, size_t shared,
+                                   cudaStream_t stream)
+{
+    (void)stream;
+    ENTER();
+    LEAVE(launch(sim_function_find(kernel), g, b, args, shared));
+}
+
+API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *c, const void *host, void **args)
+{
+    ENTER();
+    if (!c) LEAVE(cudaErrorInvalidValue);
+    if (c->numAttrs) LEAVE(cudaErrorNotSupported);
+    LEAVE(launch(sim_function_find(host), c->gridDim, c->blockDim, args, c->dynamicSmemBytes));
+}
+
+API cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *a, const void *host)
+{
+    ENTER();
+    sim_function *f = sim_function_find(host);
+    if (!a || !f) LEAVE(a ? cudaErrorInvalidDeviceFunction : cudaErrorInvalidValue);
+    cudaError_t e = f->info ? cudaSuccess : sim_jit(f);
+    if (e != cudaSuccess) LEAVE(e);
+    memset(a, 0, sizeof *a);
+    a->sharedSizeBytes = f->info->static_shared;
+    a->localSizeBytes = f->info->local_bytes;
+    a->maxThreadsPerBlock = 1024;
+    a->numRegs = 32;
+    a->ptxVersion = 75;
+    a->binaryVersion = 90;
+    a->maxDynamicSharedSizeBytes = f->dynamic_limit;
+    LEAVE(cudaSuccess);
+}
+
+API cudaError_t cudaFuncSetAttribute(const void *host, enum cudaFuncAttribute attr, int value)
+{
+    ENTER();
+    sim_function *f = sim_function_find(host);
+    if (!f) LEAVE(cudaErrorInvalidDeviceFunction);
+    if (attr == cudaFuncAttributeMaxDynamicSharedMemorySize) {
+        if (value < 0 || value > 227 * 1024) LEAVE(cudaErrorInvalidValue);
+        f->dynamic_limit = value;
+        LEAVE(cudaSuccess);
+    }
+    LEAVE(attr == cudaFuncAttributePreferredSharedMemoryCarveout ? cudaSuccess
+                                                                 : cudaErrorNotSupported);
+}
+
+API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *out, const void *host,
+                                                                       int block, size_t shared,
+                                                                       unsigned flags)
+{
+    (void)flags;
+    ENTER();
+    if (!out || block <= 0 || block > 1024) LEAVE(cudaErrorInvalidValue);
+    sim_function *f = sim_function_find(host);
+    if (!f) LEAVE(cudaErrorInvalidDeviceFunction);
+    int by_threads = 2048 / ((block + 31) / 32 * 32),
+        by_shared = shared ? (int)(228 * 1024 / (shared + 1024)) : 32;
+    *out = by_threads < by_shared ? by_threads : by_shared;
+    if (*out > 32) *out = 32;
+    LEAVE(cudaSuccess);
+}
+
+API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *out, const void *host, int block,
+                                                              size_t shared)
+{
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(out, host, block, shared, 0);
+}

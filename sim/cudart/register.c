@@ -1,0 +1,206 @@
+/* register.c - what the constructors of nvcc-made objects tell: modules, kernels, variables. They
+ * run before main and without a device, so nothing is parsed before it is needed. */
+#include "state.h"
+
+/* called by code that nvcc makes; no public header declares them */
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct variable {
+    const void *host;
+    const char *name;
+    size_t bytes;
+    sim_module *module;
+    struct variable *next;
+} variable;
+
+static sim_module *modules;
+static sim_function *functions;
+static variable *variables;
+
+API void **__cudaRegisterFatBinary(void *wrapper)
+{
+    sim_module *m = calloc(1, sizeof *m);
+    if (!m) return NULL;
+    m->fatbin = wrapper;
+    m->next = modules;
+    modules = m;
+    return (void **)m;
+}
+
+API void __cudaRegisterFatBinaryEnd(void **handle)
+{
+    (void)handle;
+}
+
+/* Runs from atexit, when threads may still launch: what is registered stays. */
+API void __cudaUnregisterFatBinary(void **handle)
+{
+    (void)handle;
+}
+
+API char __cudaInitModule(void **handle)
+{
+    (void)handle;
+    return 1;
+}
+
+API void __cudaRegisterFunction(void **handle, const char *host, char *device_fun, const char *name,
+                                int thread_limit, uint3 *tid, uint3 *bid, dim3 *block, dim3 *grid,
+                                int *warp_size)
+{
+    (void)device_fun, (void)thread_limit, (void)tid, (void)bid, (void)block, (void)grid,
+        (void)warp_size;
+    sim_function *f = calloc(1, sizeof *f);
+    if (!f) return;
+    f->host = host;
+    f->name = name;
+    f->module = (sim_module *)handle;
+    f->dynamic_limit = 48 * 1024;
+    f->next = functions;
+    functions = f;
+}
+
+API void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external,
+                           size_t bytes, int constant, int global)
+{
+    (void)device, (void)external, (void)constant, (void)global;
+    variable *v = calloc(1, sizeof *v);
+    if (!v) return;
+    *v = (variable){host, name, bytes, (sim_module *)handle, variables};
+    variables = v;
+}
+
+sim_function *sim_function_find(const void *key)
+{
+    for (sim_function *f = functions; f; f = f->next)
+        if (f->host == key || f == key) return f;
+    return NULL;
+}
+
+cudaError_t sim_module_load(sim_module *m)
+{
+    const sim_ptx_var *v;
+    const char *reason = "";
+    char error[256];
+    if (m->tried) return m->ptx ? cudaSuccess : cudaErrorInvalidKernelImage;
+    m->tried = 1;
+    m->text = sim_fatbin_ptx(m->fatbin, &m->text_bytes, &reason);
+    if (!m->text) {
+        sim_say("this program's device code cannot be run: %s", reason);
+        return cudaErrorInvalidKernelImage;
+    }
+    sim_ptx *ptx = sim_ptx_parse(m->text, m->text_bytes, error, sizeof error);
+    if (!ptx) {
+        sim_say("this program's PTX cannot be read: %s", error);
+        return cudaErrorInvalidPtx;
+    }
+    int n = sim_ptx_vars(ptx, &v);
+    m->global = calloc((size_t)n + 1, sizeof *m->global);
+    if (!m->global) return cudaErrorMemoryAllocation;
+    for (int i = 0; i < n; i++) {
+        void *p;
+        /* module variables are part of what the context holds: not the program's allocations */
+        cudaError_t e = sim_memory_alloc(v[i].bytes ? v[i].bytes : 1, 1, &p);
+        if (e != cudaSuccess) {
+            m->tried = 0; /* lazily loaded: it may fit at the next launch */
+            while (m->nglobal) sim_memory_free((void *)(uintptr_t)m->global[--m->nglobal].address);
+            free(m->global);
+            m->global = NULL;
+            sim_ptx_free(ptx);
+            return e;
+        }
+        m->global[m->nglobal++] =
+            (struct sim_global){v[i].name, (uint64_t)(uintptr_t)p, (size_t)v[i].bytes};
+        char *host = sim_memory_at((uint64_t)(uintptr_t)p, v[i].bytes ? v[i].bytes : 1);
+        memset(host, 0, v[i].bytes);
+        if (v[i].init) memcpy(host, v[i].init, v[i].init_bytes);
+    }
+    m->ptx = ptx;
+    for (int i = 0; i < n; i++)
+        for (int r = 0; r < v[i].nreloc; r++) {
+            uint64_t a;
+            if (sim_variable_address(v[i].reloc[r].name, m, &a) != cudaSuccess) continue;
+            a += v[i].reloc[r].addend;
+            memcpy(sim_memory_at(m->global[i].address + v[i].reloc[r].offset, 8), &a, sizeof a);
+        }
+    return cudaSuccess;
+}
+
+cudaError_t sim_variable_address(const char *name, const sim_module *m, uint64_t *out)
+{
+    for (int i = 0; i < m->nglobal; i++)
+        if (!strcmp(m->global[i].name, name)) {
+            *out = m->global[i].address;
+            return cudaSuccess;
+        }
+    return cudaErrorInvalidSymbol;
+}
+
+static cudaError_t symbol(const void *host, uint64_t *address, size_t *bytes)
+{
+    for (variable *v = variables; v; v = v->next) {
+        if (v->host != host) continue;
+        cudaError_t e = sim_module_load(v->module);
+        *bytes = v->bytes;
+        return e == cudaSuccess ? sim_variable_address(v->name, v->module, address) : e;
+    }
+    return cudaErrorInvalidSymbol;
+}
+
+API cudaError_t cudaGetSymbolAddress(void **out, const void *host)
+{
+    uint64_t a;
+    size_t bytes;
+    ENTER();
+    if (!out) LEAVE(cudaErrorInvalidValue);
+    cudaError_t e = symbol(host, &a, &bytes);
+    if (e == cudaSuccess) *out = (void *)(uintptr_t)a;
+    LEAVE(e);
+}
+
+API cudaError_t cudaGetSymbolSize(size_t *out, const void *host)
+{
+    uint64_t a;
+    ENTER();
+    if (!out) LEAVE(cudaErrorInvalidValue);
+    LEAVE(symbol(host, &a, out));
+}
+
+static cudaError_t copy_symbol(const void *host, void *to, const void *from, size_t n,
+                               size_t offset)
+{
+    uint64_t a;
+    size_t bytes;
+    cudaError_t e = symbol(host, &a, &bytes);
+    if (e != cudaSuccess) return e;
+    if (offset > bytes || n > bytes - offset) return cudaErrorInvalidValue;
+    sim_settle();
+    char *p = sim_memory_at(a + offset, n ? n : 1);
+    if (!p) return cudaErrorInvalidValue;
+    if (to)
+        memcpy(to, p, n);
+    else
+        memcpy(p, from, n);
+    return cudaSuccess;
+}
+
+API cudaError_t cudaMemcpyToSymbol(const void *host, const void *from, size_t n, size_t offset,
+                                   enum cudaMemcpyKind kind)
+{
+    ENTER();
+    if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDefault)
+        LEAVE(cudaErrorInvalidMemcpyDirection);
+    LEAVE(copy_symbol(host, NULL, from, n, offset));
+}
+
+API cudaError_t cudaMemcpyFromSymbol(void *to, const void *host, size_t n, size_t offset,
+                                     enum cudaMemcpyKind kind)
+{
+    ENTER();
+    if (kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDefault)
+        LEAVE(cudaErrorInvalidMemcpyDirection);
+    LEAVE(copy_symbol(host, to, NULL, n, offset));
+}
