@@ -1,0 +1,199 @@
+/* batchnorm.c - batch normalisation, SPATIAL (a statistic a channel) and PER_ACTIVATION. As cuDNN:
+ * the normalisation divides by the count, the running variance is updated with the unbiased one. */
+#include "internal.h"
+#include <math.h>
+
+/* Group of element i: its channel, or its place in the sample. */
+static int64_t group_of(const struct cudnnTensorStruct *t, cudnnBatchNormMode_t mode, int64_t i)
+{
+    int64_t inner = 1;
+    for (int d = 2; d < t->n; d++) inner *= t->dim[d];
+    return mode == CUDNN_BATCHNORM_PER_ACTIVATION ? i % (t->dim[1] * inner) : i / inner % t->dim[1];
+}
+
+static int64_t groups_of(const struct cudnnTensorStruct *t, cudnnBatchNormMode_t mode)
+{
+    return mode == CUDNN_BATCHNORM_PER_ACTIVATION ? sim_dnn_count(t) / t->dim[0] : t->dim[1];
+}
+
+static cudnnStatus_t check(cudnnHandle_t h, cudnnBatchNormMode_t mode,
+                           const struct cudnnTensorStruct *x, const struct cudnnTensorStruct *bn,
+                           double epsilon)
+{
+    CHECK(sim_dnn_check(h));
+    CHECK(sim_dnn_tensor(x, "x"));
+    CHECK(sim_dnn_tensor(bn, "the scale and bias"));
+    if (x->n < 4)
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "x has %d dimensions, 4 or 5 are needed", x->n);
+    if (mode != CUDNN_BATCHNORM_PER_ACTIVATION && mode != CUDNN_BATCHNORM_SPATIAL &&
+        mode != CUDNN_BATCHNORM_SPATIAL_PERSISTENT)
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "batch norm mode %d", (int)mode);
+    if (sim_dnn_count(bn) != groups_of(x, mode) || bn->type != x->type)
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "%lld scales for %lld channels",
+                            (long long)sim_dnn_count(bn), (long long)groups_of(x, mode));
+    if (epsilon < CUDNN_BN_MIN_EPSILON)
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "epsilon %g", epsilon);
+    return CUDNN_STATUS_SUCCESS;
+}
+
+API cudnnStatus_t cudnnDeriveBNTensorDescriptor(cudnnTensorDescriptor_t bn,
+                                                const cudnnTensorDescriptor_t x,
+                                                cudnnBatchNormMode_t mode)
+{
+    CHECK(sim_dnn_tensor(x, "x"));
+    if (x->n != 4) return sim_dnn_fail(CUDNN_STATUS_NOT_SUPPORTED, "x has %d dimensions", x->n);
+    int spatial = mode != CUDNN_BATCHNORM_PER_ACTIVATION;
+    return cudnnSetTensor4dDescriptor(bn, CUDNN_TENSOR_NCHW, x->type, 1, x->dim[1],
+                                      spatial ? 1 : x->dim[2], spatial ? 1 : x->dim[3]);
+}
+
+#define IN(p, d)  sim_device_range((p), sim_dnn_bytes(d), 0)
+#define OUT(p, d) sim_device_range((p), sim_dnn_bytes(d), 1)
+
+API cudnnStatus_t cudnnBatchNormalizationForwardTraining(
+    cudnnHandle_t h, cudnnBatchNormMode_t mode, const void *alpha, const void *beta,
+    const cudnnTensorDescriptor_t xd, const void *x, const cudnnTensorDescriptor_t yd, void *y,
+    const cudnnTensorDescriptor_t bnd, const void *scale, const void *bias, double factor,
+    void *running_mean, void *running_var, double epsilon, void *save_mean, void *save_inv)
+{
+    CHECK(check(h, mode, xd, bnd, epsilon));
+    CHECK(sim_dnn_tensor(yd, "y"));
+    if (!alpha || !beta || !x || !y || !scale || !bias)
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (!sim_dnn_same_shape(xd, yd))
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "x and y differ");
+    if (!running_mean != !running_var || !save_mean != !save_inv)
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM,
+                            "mean and variance must both be given, or neither");
+    int64_t n = sim_dnn_count(xd), g = groups_of(xd, mode), m = n / g;
+    const void *hx = IN(x, xd), *hs = IN(scale, bnd), *hb = IN(bias, bnd);
+    void *hy = OUT(y, yd), *rm = running_mean ? OUT(running_mean, bnd) : NULL;
+    void *rv = running_var ? OUT(running_var, bnd) : NULL,
+         *sm = save_mean ? OUT(save_mean, bnd) : NULL;
+    void *si = save_inv ? OUT(save_inv, bnd) : NULL;
+    double al = sim_dnn_scale(xd, alpha), be = sim_dnn_scale(xd, beta);
+    if (!hx || !hs || !hb || !hy || (running_mean && (!rm || !rv)) || (save_mean && (!sm || !si)))
+        return CUDNN_STATUS_SUCCESS; /* asynchronous: 700 is pending */
+    for (int64_t k = 0; k < g; k++) {
+        double sum = 0, square = 0;
+        for (int64_t i = 0; i < n; i++)
+            if (group_of(xd, mode, i) == k) sum += sim_dnn_get(xd, hx, sim_dnn_at(xd, i));
+        double mean = sum / (double)m;
+        for (int64_t i = 0; i < n; i++)
+            if (group_of(xd, mode, i) == k) {
+                double d = sim_dnn_get(xd, hx, sim_dnn_at(xd, i)) - mean;
+                square += d * d;
+            }
+        double var = square / (double)m, inv = 1 / sqrt(var + epsilon);
+        double sc = sim_dnn_get(bnd, hs, k), bi = sim_dnn_get(bnd, hb, k);
+        for (int64_t i = 0; i < n; i++) {
+            if (group_of(xd, mode, i) != k) continue;
+            double r = al * ((sim_dnn_get(xd, hx, sim_dnn_at(xd, i)) - mean) * inv * sc + bi);
+            int64_t at = sim_dnn_at(yd, i);
+            sim_dnn_put(yd, hy, at, be == 0 ? r : r + be * sim_dnn_get(yd, hy, at));
+        }
+        if (rm) {
+            double unbiased = m > 1 ? square / (double)(m - 1) : var;
+            sim_dnn_put(bnd, rm, k,
+                        factor == 1 ? mean
+                                    : (1 - factor) * sim_dnn_get(bnd, rm, k) + factor * mean);
+            sim_dnn_put(bnd, rv, k,
+                        factor == 1 ? unbiased
+                                    : (1 - factor) * sim_dnn_get(bnd, rv, k) + factor * unbiased);
+        }
+        if (sm) {
+            sim_dnn_put(bnd, sm, k, mean);
+            sim_dnn_put(bnd, si, k, inv);
+        }
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+API cudnnStatus_t cudnnBatchNormalizationForwardInference(
+    cudnnHandle_t h, cudnnBatchNormMode_t mode, const void *alpha, const void *beta,
+    const cudnnTensorDescriptor_t xd, const void *x, const cudnnTensorDescriptor_t yd, void *y,
+    const cudnnTensorDescriptor_t bnd, const void *scale, const void *bias, const void *mean,
+    const void *var, double epsilon)
+{
+    CHECK(check(h, mode, xd, bnd, epsilon));
+    CHECK(sim_dnn_tensor(yd, "y"));
+    if (!alpha || !beta || !x || !y || !scale || !bias || !mean || !var)
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (!sim_dnn_same_shape(xd, yd))
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "x and y differ");
+    const void *hx = IN(x, xd), *hs = IN(scale, bnd), *hb = IN(bias, bnd), *hm = IN(mean, bnd),
+               *hv = IN(var, bnd);
+    void *hy = OUT(y, yd);
+    double al = sim_dnn_scale(xd, alpha), be = sim_dnn_scale(xd, beta);
+    if (!hx || !hs || !hb || !hm || !hv || !hy) return CUDNN_STATUS_SUCCESS;
+    for (int64_t i = 0, n = sim_dnn_count(xd); i < n; i++) {
+        int64_t k = group_of(xd, mode, i), at = sim_dnn_at(yd, i);
+        double inv = 1 / sqrt(sim_dnn_get(bnd, hv, k) + epsilon);
+        double v = sim_dnn_get(xd, hx, sim_dnn_at(xd, i)) - sim_dnn_get(bnd, hm, k);
+        double r = al * (v * inv * sim_dnn_get(bnd, hs, k) + sim_dnn_get(bnd, hb, k));
+        sim_dnn_put(yd, hy, at, be == 0 ? r : r + be * sim_dnn_get(yd, hy, at));
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+API cudnnStatus_t cudnnBatchNormalizationBackward(
+    cudnnHandle_t h, cudnnBatchNormMode_t mode, const void *alpha_data, const void *beta_data,
+    const void *alpha_param, const void *beta_param, const cudnnTensorDescriptor_t xd,
+    const void *x, const cudnnTensorDescriptor_t dyd, const void *dy,
+    const cudnnTensorDescriptor_t dxd, void *dx, const cudnnTensorDescriptor_t bnd,
+    const void *scale, void *dscale, void *dbias, double epsilon, const void *save_mean,
+    const void *save_inv)
+{
+    CHECK(check(h, mode, xd, bnd, epsilon));
+    CHECK(sim_dnn_tensor(dyd, "dy"));
+    CHECK(sim_dnn_tensor(dxd, "dx"));
+    if (!alpha_data || !beta_data || !alpha_param || !beta_param || !x || !dy || !dx || !scale ||
+        !dscale || !dbias)
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (!sim_dnn_same_shape(xd, dyd) || !sim_dnn_same_shape(xd, dxd) || !save_mean != !save_inv)
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "x, dy and dx differ");
+    int64_t n = sim_dnn_count(xd), g = groups_of(xd, mode), m = n / g;
+    const void *hx = IN(x, xd), *hdy = IN(dy, dyd), *hs = IN(scale, bnd);
+    const void *sm = save_mean ? IN(save_mean, bnd) : NULL,
+               *si = save_inv ? IN(save_inv, bnd) : NULL;
+    void *hdx = OUT(dx, dxd), *ds = OUT(dscale, bnd), *db = OUT(dbias, bnd);
+    double ad = sim_dnn_scale(xd, alpha_data), bd = sim_dnn_scale(xd, beta_data);
+    double ap = sim_dnn_scale(xd, alpha_param), bp = sim_dnn_scale(xd, beta_param);
+    if (!hx || !hdy || !hs || !hdx || !ds || !db || (save_mean && (!sm || !si)))
+        return CUDNN_STATUS_SUCCESS;
+    for (int64_t k = 0; k < g; k++) {
+        double mean = 0, inv, sdy = 0, sdyx = 0, square = 0;
+        if (sm) {
+            mean = sim_dnn_get(bnd, sm, k);
+            inv = sim_dnn_get(bnd, si, k);
+        } else {
+            for (int64_t i = 0; i < n; i++)
+                if (group_of(xd, mode, i) == k)
+                    mean += sim_dnn_get(xd, hx, sim_dnn_at(xd, i)) / (double)m;
+            for (int64_t i = 0; i < n; i++)
+                if (group_of(xd, mode, i) == k) {
+                    double d = sim_dnn_get(xd, hx, sim_dnn_at(xd, i)) - mean;
+                    square += d * d;
+                }
+            inv = 1 / sqrt(square / (double)m + epsilon);
+        }
+        for (int64_t i = 0; i < n; i++) {
+            if (group_of(xd, mode, i) != k) continue;
+            double d = sim_dnn_get(dyd, hdy, sim_dnn_at(dyd, i));
+            sdy += d;
+            sdyx += d * (sim_dnn_get(xd, hx, sim_dnn_at(xd, i)) - mean) * inv;
+        }
+        double sc = sim_dnn_get(bnd, hs, k);
+        for (int64_t i = 0; i < n; i++) {
+            if (group_of(xd, mode, i) != k) continue;
+            double xh = (sim_dnn_get(xd, hx, sim_dnn_at(xd, i)) - mean) * inv;
+            double d = sim_dnn_get(dyd, hdy, sim_dnn_at(dyd, i));
+            double r = ad * sc * inv * (d - sdy / (double)m - xh * sdyx / (double)m);
+            int64_t at = sim_dnn_at(dxd, i);
+            sim_dnn_put(dxd, hdx, at, bd == 0 ? r : r + bd * sim_dnn_get(dxd, hdx, at));
+        }
+        sim_dnn_put(bnd, ds, k, bp == 0 ? ap * sdyx : ap * sdyx + bp * sim_dnn_get(bnd, ds, k));
+        sim_dnn_put(bnd, db, k, bp == 0 ? ap * sdy : ap * sdy + bp * sim_dnn_get(bnd, db, k));
+    }
+    return CUDNN_STATUS_SUCCESS;
+}

@@ -1,0 +1,196 @@
+/* descriptor.c - tensor and activation descriptors. */
+#include "internal.h"
+#include <stdlib.h>
+
+#define MAX_ELEMENTS \
+    ((int64_t)INT32_MAX) /* the real library addresses a tensor with 31 bits here */
+
+cudnnStatus_t sim_dnn_tensor(const struct cudnnTensorStruct *t, const char *what)
+{
+    if (!t)
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "the descriptor of %s is NULL",
+                            what);
+    if (!t->set)
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED, "the descriptor of %s is not set",
+                            what);
+    if (t->type != CUDNN_DATA_FLOAT && t->type != CUDNN_DATA_DOUBLE)
+        return sim_dnn_fail(CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE,
+                            "%s: only float and double are computed", what);
+    return CUDNN_STATUS_SUCCESS;
+}
+
+int64_t sim_dnn_count(const struct cudnnTensorStruct *t)
+{
+    int64_t n = 1;
+    for (int i = 0; i < t->n; i++) n *= t->dim[i];
+    return n;
+}
+
+static size_t size_of(cudnnDataType_t type)
+{
+    return type == CUDNN_DATA_DOUBLE ? 8 : 4;
+}
+
+size_t sim_dnn_bytes(const struct cudnnTensorStruct *t)
+{
+    int64_t last = 0;
+    for (int i = 0; i < t->n; i++) last += (int64_t)(t->dim[i] - 1) * t->stride[i];
+    return (size_t)(last + 1) * size_of(t->type);
+}
+
+int sim_dnn_packed(const struct cudnnTensorStruct *t)
+{
+    int64_t want = 1;
+    for (int i = t->n - 1; i >= 0; i--) {
+        if (t->dim[i] > 1 && t->stride[i] != want) return 0;
+        want *= t->dim[i];
+    }
+    return 1;
+}
+
+int sim_dnn_same_shape(const struct cudnnTensorStruct *a, const struct cudnnTensorStruct *b)
+{
+    if (a->n != b->n || a->type != b->type) return 0;
+    for (int i = 0; i < a->n; i++)
+        if (a->dim[i] != b->dim[i]) return 0;
+    return 1;
+}
+
+int64_t sim_dnn_at(const struct cudnnTensorStruct *t, int64_t i)
+{
+    int64_t at = 0;
+    for (int d = t->n - 1; d >= 0; d--) {
+        at += i % t->dim[d] * t->stride[d];
+        i /= t->dim[d];
+    }
+    return at;
+}
+
+double sim_dnn_get(const struct cudnnTensorStruct *t, const void *p, int64_t at)
+{
+    return t->type == CUDNN_DATA_DOUBLE ? ((const double *)p)[at] : ((const float *)p)[at];
+}
+
+void sim_dnn_put(const struct cudnnTensorStruct *t, void *p, int64_t at, double x)
+{
+    if (t->type == CUDNN_DATA_DOUBLE)
+        ((double *)p)[at] = x;
+    else
+        ((float *)p)[at] = (float)x;
+}
+
+double sim_dnn_scale(const struct cudnnTensorStruct *t, const void *p)
+{
+    return t->type == CUDNN_DATA_DOUBLE ? *(const double *)p : *(const float *)p;
+}
+
+API cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t *out)
+{
+    if (!out)
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "no room for the descriptor");
+    *out = calloc(1, sizeof **out);
+    return *out
+               ? CUDNN_STATUS_SUCCESS
+               : sim_dnn_fail(CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED, "no host memory");
+}
+
+API cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t t)
+{
+    free(t);
+    return CUDNN_STATUS_SUCCESS;
+}
+
+static cudnnStatus_t set(cudnnTensorDescriptor_t t, cudnnDataType_t type, int n, const int *dim,
+                         const int *stride)
+{
+    int64_t count = 1;
+    if (!t) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "the descriptor is NULL");
+    if (n < 1 || n > MAX_DIMS) return sim_dnn_fail(CUDNN_STATUS_NOT_SUPPORTED, "%d dimensions", n);
+    for (int i = 0; i < n; i++) {
+        if (dim[i] < 1 || stride[i] < 1)
+            return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "dimension %d is %d with stride %d", i,
+                                dim[i], stride[i]);
+        count *= dim[i];
+        if (count > MAX_ELEMENTS)
+            return sim_dnn_fail(CUDNN_STATUS_NOT_SUPPORTED, "a tensor of 2^31 elements or more");
+    }
+    t->type = type;
+    t->n = n;
+    for (int i = 0; i < n; i++) {
+        t->dim[i] = dim[i];
+        t->stride[i] = stride[i];
+    }
+    t->set = 1;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+API cudnnStatus_t cudnnSetTensor4dDescriptorEx(cudnnTensorDescriptor_t t, cudnnDataType_t type,
+                                               int n, int c, int h, int w, int sn, int sc, int sh,
+                                               int sw)
+{
+    return set(t, type, 4, (int[]){n, c, h, w}, (int[]){sn, sc, sh, sw});
+}
+
+API cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t t, cudnnTensorFormat_t format,
+                                             cudnnDataType_t type, int n, int c, int h, int w)
+{
+    if (n < 1 || c < 1 || h < 1 || w < 1)
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "dimensions %d %d %d %d", n, c, h, w);
+    if ((int64_t)n * c > MAX_ELEMENTS || (int64_t)h * w > MAX_ELEMENTS ||
+        (int64_t)n * c * h * w > MAX_ELEMENTS)
+        return sim_dnn_fail(CUDNN_STATUS_NOT_SUPPORTED, "a tensor of 2^31 elements or more");
+    if (format == CUDNN_TENSOR_NCHW)
+        return cudnnSetTensor4dDescriptorEx(t, type, n, c, h, w, c * h * w, h * w, w, 1);
+    if (format == CUDNN_TENSOR_NHWC)
+        return cudnnSetTensor4dDescriptorEx(t, type, n, c, h, w, c * h * w, 1, w * c, c);
+    return sim_dnn_fail(CUDNN_STATUS_NOT_SUPPORTED, "tensor format %d", (int)format);
+}
+
+API cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t t, cudnnDataType_t type, int n,
+                                             const int *dim, const int *stride)
+{
+    if (!dim || !stride)
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL dimensions or strides");
+    return set(t, type, n, dim, stride);
+}
+
+API cudnnStatus_t cudnnGetTensor4dDescriptor(const cudnnTensorDescriptor_t t, cudnnDataType_t *type,
+                                             int *n, int *c, int *h, int *w, int *sn, int *sc,
+                                             int *sh, int *sw)
+{
+    CHECK(sim_dnn_tensor(t, "the tensor"));
+    if (t->n != 4)
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "the tensor has %d dimensions", t->n);
+    int *out[8] = {n, c, h, w, sn, sc, sh, sw};
+    if (type) *type = t->type;
+    for (int i = 0; i < 8; i++)
+        if (out[i]) *out[i] = i < 4 ? t->dim[i] : t->stride[i - 4];
+    return CUDNN_STATUS_SUCCESS;
+}
+
+API cudnnStatus_t cudnnCreateActivationDescriptor(cudnnActivationDescriptor_t *out)
+{
+    if (!out)
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "no room for the descriptor");
+    *out = calloc(1, sizeof **out);
+    return *out
+               ? CUDNN_STATUS_SUCCESS
+               : sim_dnn_fail(CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED, "no host memory");
+}
+
+API cudnnStatus_t cudnnSetActivationDescriptor(cudnnActivationDescriptor_t a,
+                                               cudnnActivationMode_t mode,
+                                               cudnnNanPropagation_t nan, double coef)
+{
+    if (!a) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "the descriptor is NULL");
+    if (mode < CUDNN_ACTIVATION_SIGMOID || mode > CUDNN_ACTIVATION_ELU)
+        return sim_dnn_fail(CUDNN_STATUS_NOT_SUPPORTED, "activation %d", (int)mode);
+    *a = (struct cudnnActivationStruct){mode, nan, coef, 1};
+    return CUDNN_STATUS_SUCCESS;
+}
+
+API cudnnStatus_t cudnnDestroyActivationDescriptor(cudnnActivationDescriptor_t a)
+{
+    free(a);
+    return CUDNN_STATUS_SUCCESS;
+}

@@ -1,0 +1,120 @@
+/* handle.c - handles, versions, status names, the last error's text. */
+#include "internal.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static __thread char message[256];
+
+cudnnStatus_t sim_dnn_fail(cudnnStatus_t status, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(message, sizeof message, format, ap);
+    va_end(ap);
+    return status;
+}
+
+cudnnStatus_t sim_dnn_check(cudnnHandle_t h)
+{
+    if (!h) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "the handle is NULL");
+    int e = sim_device_error();
+    if (e)
+        return sim_dnn_fail(CUDNN_STATUS_EXECUTION_FAILED_CUDART, "the device is in error %d", e);
+    return CUDNN_STATUS_SUCCESS;
+}
+
+API size_t cudnnGetVersion(void)
+{
+    return CUDNN_VERSION;
+}
+API size_t cudnnGetCudartVersion(void)
+{
+    return CUDART_VERSION;
+}
+
+API cudnnStatus_t cudnnCreate(cudnnHandle_t *out)
+{
+    if (!out) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "no room for the handle");
+    *out = NULL;
+    struct cudnnContext *h = calloc(1, sizeof *h);
+    if (!h)
+        return sim_dnn_fail(CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED, "no host memory");
+    int e = sim_device_alloc(&h->workspace, 512);
+    if (e) {
+        free(h);
+        if (e == cudaErrorMemoryAllocation)
+            return sim_dnn_fail(CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED,
+                                "no device memory for a handle");
+        return sim_dnn_fail(CUDNN_STATUS_NOT_INITIALIZED, "no usable device (%d)", e);
+    }
+    *out = h;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+API cudnnStatus_t cudnnDestroy(cudnnHandle_t h)
+{
+    if (!h) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "the handle is NULL");
+    sim_device_free(h->workspace);
+    free(h);
+    return CUDNN_STATUS_SUCCESS;
+}
+
+API cudnnStatus_t cudnnSetStream(cudnnHandle_t h, cudaStream_t stream)
+{
+    if (!h) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "the handle is NULL");
+    h->stream = stream;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+API cudnnStatus_t cudnnGetStream(cudnnHandle_t h, cudaStream_t *stream)
+{
+    if (!h || !stream) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    *stream = h->stream;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+API void cudnnGetLastErrorString(char *out, size_t room)
+{
+    if (room) snprintf(out, room, "%s", message);
+    *message = 0;
+}
+
+API const char *cudnnGetErrorString(cudnnStatus_t s)
+{
+    switch (s) {
+#define N(code) \
+    case code: return #code;
+        N(CUDNN_STATUS_SUCCESS)
+        N(CUDNN_STATUS_NOT_INITIALIZED)
+        N(CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH)
+        N(CUDNN_STATUS_LICENSE_ERROR)
+        N(CUDNN_STATUS_BAD_PARAM)
+        N(CUDNN_STATUS_BAD_PARAM_NULL_POINTER)
+        N(CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER)
+        N(CUDNN_STATUS_BAD_PARAM_OUT_OF_BOUND)
+        N(CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT)
+        N(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH)
+        N(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED)
+        N(CUDNN_STATUS_NOT_SUPPORTED)
+        N(CUDNN_STATUS_NOT_SUPPORTED_SHAPE)
+        N(CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE)
+        N(CUDNN_STATUS_NOT_SUPPORTED_LAYOUT)
+        N(CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH)
+        N(CUDNN_STATUS_NOT_SUPPORTED_SHARED_MEMORY_INSUFFICIENT)
+        N(CUDNN_STATUS_INTERNAL_ERROR)
+        N(CUDNN_STATUS_INTERNAL_ERROR_COMPILATION_FAILED)
+        N(CUDNN_STATUS_INTERNAL_ERROR_UNEXPECTED_VALUE)
+        N(CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED)
+        N(CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED)
+        N(CUDNN_STATUS_INTERNAL_ERROR_BAD_LAUNCH_PARAM)
+        N(CUDNN_STATUS_INTERNAL_ERROR_TEXTURE_CREATION_FAILED)
+        N(CUDNN_STATUS_EXECUTION_FAILED)
+        N(CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER)
+        N(CUDNN_STATUS_EXECUTION_FAILED_CUBLAS)
+        N(CUDNN_STATUS_EXECUTION_FAILED_CUDART)
+        N(CUDNN_STATUS_EXECUTION_FAILED_CURAND)
+#undef N
+    default: return "CUDNN_STATUS_unknown";
+    }
+}

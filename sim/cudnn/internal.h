@@ -1,0 +1,50 @@
+/* internal.h - what the files of the simulated cuDNN share. */
+#ifndef SIM_CUDNN_INTERNAL_H
+#define SIM_CUDNN_INTERNAL_H
+#include "simdev.h"
+#include <cudnn.h>
+
+#define API      __attribute__((visibility("default")))
+#define MAX_DIMS 8
+
+struct cudnnContext {
+    cudaStream_t stream;
+    void *workspace;
+};
+struct cudnnTensorStruct {
+    cudnnDataType_t type;
+    int n, set; /* dimensions; set: a Set call has succeeded */
+    int dim[MAX_DIMS], stride[MAX_DIMS];
+};
+struct cudnnActivationStruct {
+    cudnnActivationMode_t mode;
+    cudnnNanPropagation_t nan;
+    double coef;
+    int set;
+};
+
+/* Remembers text for cudnnGetLastErrorString and returns status. */
+cudnnStatus_t sim_dnn_fail(cudnnStatus_t status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Handle there, device alive. */
+cudnnStatus_t sim_dnn_check(cudnnHandle_t h);
+/* Descriptor set, of a type that is computed here; *count receives its elements. */
+cudnnStatus_t sim_dnn_tensor(const struct cudnnTensorStruct *t, const char *what);
+int64_t sim_dnn_count(const struct cudnnTensorStruct *t);
+size_t sim_dnn_bytes(const struct cudnnTensorStruct *t); /* that the tensor spans */
+int sim_dnn_packed(const struct cudnnTensorStruct *t);
+int sim_dnn_same_shape(const struct cudnnTensorStruct *a, const struct cudnnTensorStruct *b);
+double sim_dnn_get(const struct cudnnTensorStruct *t, const void *p, int64_t at);
+void sim_dnn_put(const struct cudnnTensorStruct *t, void *p, int64_t at, double x);
+/* Offset of element i in row-major order of the dimensions. */
+int64_t sim_dnn_at(const struct cudnnTensorStruct *t, int64_t i);
+/* alpha and beta are float for float tensors, double for double. */
+double sim_dnn_scale(const struct cudnnTensorStruct *t, const void *p);
+
+#define CHECK(expression)                                  \
+    do {                                                   \
+        cudnnStatus_t check_ = (expression);               \
+        if (check_ != CUDNN_STATUS_SUCCESS) return check_; \
+    } while (0)
+
+#endif
