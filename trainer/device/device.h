@@ -18,7 +18,7 @@ typedef struct pt_device {
     struct pt_mem *mem;
     char name[256];
     size_t total_bytes;
-    int simulated;          /* the simulated device's marker symbol was found */
+    int simulated; /* the simulated device's marker symbol was found */
 } pt_device;
 
 /* Handles first, then the workspace. Fails with a message that says how to run without a GPU when
@@ -31,11 +31,11 @@ pt_status pt_device_sync(pt_device *d); /* waits for the stream; earlier errors 
  * the allocator. count == 0 gives NULL. The block is the caller's until pt_mem_free. Contents are
  * undefined. An error leaves *out NULL. */
 pt_status pt_mem_alloc(pt_device *d, size_t count, size_t size, const char *tag, void **out);
-void pt_mem_free(pt_device *d, void *block);      /* NULL is allowed */
-pt_status pt_mem_release(pt_device *d);           /* unused blocks go back to the driver */
-size_t pt_mem_used(const pt_device *d);           /* bytes of blocks in use, rounded up to 512 each */
-size_t pt_mem_held(const pt_device *d);           /* bytes taken from the driver */
-size_t pt_mem_peak(pt_device *d, int reset);      /* peak of held since the last reset */
+void pt_mem_free(pt_device *d, void *block); /* NULL is allowed */
+pt_status pt_mem_release(pt_device *d);      /* unused blocks go back to the driver */
+size_t pt_mem_used(const pt_device *d);      /* bytes of blocks in use, rounded up to 512 each */
+size_t pt_mem_held(const pt_device *d);      /* bytes taken from the driver */
+size_t pt_mem_peak(pt_device *d, int reset); /* peak of held since the last reset */
 
 /* An arena is a list of blocks that die together: whatever a failed attempt had is freed by one
  * call, at one place. */
@@ -46,8 +46,8 @@ typedef struct pt_arena {
 } pt_arena;
 void pt_arena_init(pt_arena *a, pt_device *d);
 pt_status pt_arena_alloc(pt_arena *a, size_t count, size_t size, const char *tag, void **out);
-void pt_arena_drop(pt_arena *a, void *block);     /* frees one block early */
-void pt_arena_free(pt_arena *a);                  /* frees all; the arena can be used again */
+void pt_arena_drop(pt_arena *a, void *block); /* frees one block early */
+void pt_arena_free(pt_arena *a);              /* frees all; the arena can be used again */
 
 /* Copies on the device's stream. up/down return when the host buffer may be touched again. */
 pt_status pt_copy_up(pt_device *d, void *device, const void *host, size_t bytes);

@@ -1,0 +1,94 @@
+/* device.c - opens and closes the device: handles first, so that what they take lies under the
+ * baseline. */
+#define _GNU_SOURCE
+#include "device/device.h"
+#include "device/mem.h"
+#include "probe.h"
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#define CUBLAS_WORKSPACE ((size_t)4 << 20)
+
+static pt_status no_device(const char *reason)
+{
+    return pt_fail(PT_ERR_DEVICE,
+                   "no usable CUDA device (%s); to run on the simulated device: "
+                   "build/bin/oomproof run --device sim -- build/bin/pointtrain train ...",
+                   reason);
+}
+
+pt_status pt_device_open(pt_allocator_kind allocator, pt_device *out)
+{
+    pt_status st = PT_OK;
+    struct cudaDeviceProp prop;
+    int count = 0;
+    memset(out, 0, sizeof *out);
+    cudaError_t e = cudaGetDeviceCount(&count);
+    if (e != cudaSuccess || count < 1) {
+        cudaGetLastError();
+        return no_device(e != cudaSuccess ? cudaGetErrorName(e) : "none found");
+    }
+    TRY(PT_CUDA(cudaSetDevice(0)));
+    TRY(PT_CUDA(cudaGetDeviceProperties(&prop, 0)));
+    snprintf(out->name, sizeof out->name, "%s", prop.name);
+    out->total_bytes = prop.totalGlobalMem;
+    out->simulated = dlsym(RTLD_DEFAULT, "sim_device_marker") != NULL;
+    TRY(PT_CUDA(cudaStreamCreate(&out->stream)));
+    TRY(PT_CUBLAS(cublasCreate(&out->cublas)));
+    TRY(PT_CUBLAS(cublasSetStream(out->cublas, out->stream)));
+    TRY(PT_CUDNN(cudnnCreate(&out->cudnn)));
+    TRY(PT_CUDNN(cudnnSetStream(out->cudnn, out->stream)));
+    TRY(pt_mem_open(allocator, &out->mem));
+    TRY(pt_mem_alloc(out, CUBLAS_WORKSPACE, 1, "device/cublas_workspace", &out->cublas_workspace));
+    TRY(PT_CUBLAS(cublasSetWorkspace(out->cublas, out->cublas_workspace, CUBLAS_WORKSPACE)));
+    /* full precision: no reduced-precision tensor-core modes behind the tests' back */
+    TRY(PT_CUBLAS(cublasSetMathMode(out->cublas, CUBLAS_PEDANTIC_MATH)));
+done:
+    if (st != PT_OK) pt_device_close(out);
+    return st;
+}
+
+void pt_device_close(pt_device *d)
+{
+    pt_error cause = *pt_error_last();
+    if (d->mem) {
+        pt_mem_free(d, d->cublas_workspace);
+        pt_mem_close(d->mem);
+    }
+    if (d->cudnn) cudnnDestroy(d->cudnn);
+    if (d->cublas) cublasDestroy(d->cublas);
+    if (d->stream) cudaStreamDestroy(d->stream);
+    memset(d, 0, sizeof *d);
+    pt_error_restore(&cause);
+}
+
+pt_status pt_device_sync(pt_device *d)
+{
+    return PT_CUDA(cudaStreamSynchronize(d->stream));
+}
+
+pt_status pt_copy_up(pt_device *d, void *device, const void *host, size_t bytes)
+{
+    pt_status st = PT_OK;
+    if (bytes == 0) return PT_OK;
+    TRY(PT_CUDA(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, d->stream)));
+    TRY(PT_CUDA(cudaStreamSynchronize(d->stream)));
+done:
+    return st;
+}
+
+pt_status pt_copy_down(pt_device *d, void *host, const void *device, size_t bytes)
+{
+    pt_status st = PT_OK;
+    if (bytes == 0) return PT_OK;
+    TRY(PT_CUDA(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, d->stream)));
+    TRY(PT_CUDA(cudaStreamSynchronize(d->stream)));
+done:
+    return st;
+}
+
+pt_status pt_zero(pt_device *d, void *device, size_t bytes)
+{
+    return bytes ? PT_CUDA(cudaMemsetAsync(device, 0, bytes, d->stream)) : PT_OK;
+}

@@ -1,0 +1,127 @@
+/* mem.c - the common part of the allocators: checked sizes, tags, counts; and arenas. */
+#include "device/mem.h"
+#include "probe.h"
+#include <stdlib.h>
+#include <string.h>
+
+pt_status pt_mem_open(pt_allocator_kind kind, pt_mem **out)
+{
+    pt_mem *m = calloc(1, sizeof *m);
+    *out = NULL;
+    if (!m) return pt_fail(PT_ERR_HOST, "no host memory for the allocator");
+    m->ops = kind == PT_ALLOC_DIRECT ? &pt_mem_direct : &pt_mem_caching;
+    pt_status st = kind == PT_ALLOC_DIRECT ? pt_mem_direct_open(m) : pt_mem_caching_open(m);
+    if (st != PT_OK)
+        free(m);
+    else
+        *out = m;
+    return st;
+}
+
+void pt_mem_close(pt_mem *m)
+{
+    m->ops->close(m);
+    free(m);
+}
+
+pt_status pt_mem_driver_alloc(pt_mem *m, size_t bytes, const char *tag, void **out)
+{
+    const char *before = pt_tag_set(tag);
+    void *p = NULL;
+    pt_status st = pt_check_at(__FILE__, __LINE__, PT_LIB_CUDA, (int)cudaMalloc(&p, bytes),
+                               "cudaMalloc", tag, bytes);
+    pt_tag_set(before);
+    *out = st == PT_OK ? p : NULL;
+    if (st != PT_OK) return st;
+    m->held += bytes;
+    if (m->held > m->peak) m->peak = m->held;
+    return PT_OK;
+}
+
+pt_status pt_mem_driver_free(pt_mem *m, void *p, size_t bytes)
+{
+    m->held -= bytes;
+    return PT_CUDA(cudaFree(p));
+}
+
+/* A size that no card has is an overflowed product: a bug, never a lack of memory. */
+pt_status pt_mem_alloc(pt_device *d, size_t count, size_t size, const char *tag, void **out)
+{
+    size_t bytes;
+    *out = NULL;
+    if (count == 0 || size == 0) return PT_OK;
+    if (__builtin_mul_overflow(count, size, &bytes) || bytes > ((size_t)1 << 44))
+        return pt_fail(PT_ERR_INTERNAL, "%s: %zu elements of %zu bytes is not a size of memory",
+                       tag, count, size);
+    bytes = (bytes + PT_GRANULE - 1) / PT_GRANULE * PT_GRANULE;
+    pt_status st = d->mem->ops->alloc(d->mem, bytes, tag, out);
+    if (st == PT_OK) d->mem->used += bytes;
+    return st;
+}
+
+void pt_mem_free(pt_device *d, void *block)
+{
+    if (!block) return;
+    pt_error cause = *pt_error_last(); /* freeing after a failure must not hide it */
+    d->mem->used -= d->mem->ops->free(d->mem, block);
+    pt_error_restore(&cause);
+}
+
+pt_status pt_mem_release(pt_device *d)
+{
+    return d->mem->ops->release(d->mem);
+}
+size_t pt_mem_used(const pt_device *d)
+{
+    return d->mem->used;
+}
+size_t pt_mem_held(const pt_device *d)
+{
+    return d->mem->held;
+}
+
+size_t pt_mem_peak(pt_device *d, int reset)
+{
+    size_t peak;
+    if (!d->mem) return 0;
+    peak = d->mem->peak;
+    if (reset) d->mem->peak = d->mem->held;
+    return peak;
+}
+
+void pt_arena_init(pt_arena *a, pt_device *d)
+{
+    *a = (pt_arena){.device = d};
+}
+
+pt_status pt_arena_alloc(pt_arena *a, size_t count, size_t size, const char *tag, void **out)
+{
+    *out = NULL;
+    if (a->n == a->capacity) {
+        size_t capacity = a->capacity ? 2 * a->capacity : 64;
+        void **block = realloc(a->block, capacity * sizeof *block);
+        if (!block) return pt_fail(PT_ERR_HOST, "no host memory for the list of device blocks");
+        a->block = block;
+        a->capacity = capacity;
+    }
+    pt_status st = pt_mem_alloc(a->device, count, size, tag, out);
+    if (st == PT_OK && *out) a->block[a->n++] = *out;
+    return st;
+}
+
+void pt_arena_drop(pt_arena *a, void *block)
+{
+    for (size_t i = 0; block && i < a->n; i++)
+        if (a->block[i] == block) {
+            a->block[i] = a->block[--a->n];
+            pt_mem_free(a->device, block);
+            return;
+        }
+}
+
+void pt_arena_free(pt_arena *a)
+{
+    while (a->n) pt_mem_free(a->device, a->block[--a->n]);
+    free(a->block);
+    *a = (pt_arena){.device = a->device};
+}

@@ -1,0 +1,33 @@
+/* mem.h - what an allocator is: a few functions over cudaMalloc. */
+#ifndef PT_MEM_H
+#define PT_MEM_H
+#include "device/device.h"
+
+#define PT_GRANULE 512 /* what the driver rounds requests up to */
+
+typedef struct pt_mem pt_mem;
+typedef struct pt_mem_ops {
+    pt_status (*alloc)(pt_mem *m, size_t bytes, const char *tag,
+                       void **out);         /* bytes rounded, > 0 */
+    size_t (*free)(pt_mem *m, void *block); /* returns its bytes */
+    pt_status (*release)(pt_mem *m);
+    void (*close)(pt_mem *m);
+} pt_mem_ops;
+
+struct pt_mem {
+    const pt_mem_ops *ops;
+    size_t used, held, peak;
+    void *state;
+};
+
+pt_status pt_mem_open(pt_allocator_kind kind, pt_mem **out);
+void pt_mem_close(pt_mem *m);
+/* cudaMalloc with the tag set around it and held counted. */
+pt_status pt_mem_driver_alloc(pt_mem *m, size_t bytes, const char *tag, void **out);
+pt_status pt_mem_driver_free(pt_mem *m, void *p, size_t bytes);
+
+extern const pt_mem_ops pt_mem_direct, pt_mem_caching;
+pt_status pt_mem_caching_open(pt_mem *m);
+pt_status pt_mem_direct_open(pt_mem *m);
+
+#endif
