@@ -13,30 +13,30 @@ typedef enum pt_norm { PT_NORM_LAYER, PT_NORM_FROZEN, PT_NORM_BATCH } pt_norm;
 
 typedef struct pt_net_options {
     int classes;
-    int width[3];        /* channels a level: 32 64 128 */
-    int convs;           /* 3^3 convolutions a level and side: 1 or 2 */
+    int width[3]; /* channels a level: 32 64 128 */
+    int convs;    /* 3^3 convolutions a level and side: 1 or 2 */
     pt_norm norm;
-    uint64_t seed;       /* of the initial parameters */
+    uint64_t seed; /* of the initial parameters */
 } pt_net_options;
 
 /* One parameter tensor inside the flat buffers. */
 typedef struct pt_tensor {
-    char name[48];       /* "enc1.conv0.weight" */
+    char name[48];        /* "enc1.conv0.weight" */
     size_t offset, count; /* elements from the start of the flat buffer */
-    int decay;           /* weight decay applies */
+    int decay;            /* weight decay applies */
 } pt_tensor;
 
 typedef struct pt_net {
     pt_device *device;
     pt_net_options options;
     int ntensors;
-    pt_tensor *tensor;   /* [ntensors] */
-    size_t nparams;      /* elements of each flat buffer */
-    real *param;         /* device [nparams] */
-    real *grad;          /* device [nparams]: accumulated over the committed fragments of a batch */
-    real *scratch;       /* device [nparams]: of the attempt in progress */
+    pt_tensor *tensor; /* [ntensors] */
+    size_t nparams;    /* elements of each flat buffer */
+    real *param;       /* device [nparams] */
+    real *grad;        /* device [nparams]: accumulated over the committed fragments of a batch */
+    real *scratch;     /* device [nparams]: of the attempt in progress */
     /* BN running statistics, device, NULL unless norm is batch or frozen: mean then variance */
-    real *running;       /* device [nrunning], committed */
+    real *running;         /* device [nrunning], committed */
     real *running_scratch; /* device [nrunning]: what the attempt in progress would make of it */
     size_t nrunning;
     struct pt_net_layers *layers; /* private to net/ */
@@ -52,14 +52,15 @@ int pt_net_halo(const pt_net_options *o);
 
 typedef struct pt_pass {
     /* in */
-    double divisor;       /* valid weight of the whole batch, > 0 */
-    int64_t gather_rows;  /* rows a gather workspace may have; 0: as many as needed */
-    int backward;         /* 0: forward and loss only (validation, finite differences) */
+    double divisor;      /* valid weight of the whole batch, > 0 */
+    int64_t gather_rows; /* rows a gather workspace may have; 0: as many as needed */
+    int backward;        /* 0: forward and loss only (validation, finite differences) */
     /* out */
-    double loss;          /* this fragment's share: sum / divisor */
-    int64_t voxels;       /* level 0 */
-    int64_t pairs;        /* kernel pairs of level 0's 3^3 map */
-    int64_t confusion[PT_MAX_CLASSES * PT_MAX_CLASSES]; /* [label][predicted] over own valid points */
+    double loss;    /* this fragment's share: sum / divisor */
+    int64_t voxels; /* level 0 */
+    int64_t pairs;  /* kernel pairs of level 0's 3^3 map */
+    int64_t
+        confusion[PT_MAX_CLASSES * PT_MAX_CLASSES]; /* [label][predicted] over own valid points */
     int did_forward, did_backward; /* passes that were run to the end: what a failure wasted */
 } pt_pass;
 
@@ -69,7 +70,7 @@ typedef struct pt_pass {
  * returns, also on failure. A NaN or infinite loss is PT_ERR_NAN. Waits for the device. */
 pt_status pt_net_pass(pt_net *n, const pt_fields *fields, const pt_shape *shape, pt_pass *pass);
 
-pt_status pt_net_zero_grad(pt_net *n);  /* once per batch, never per fragment */
+pt_status pt_net_zero_grad(pt_net *n); /* once per batch, never per fragment */
 /* grad += scratch, running = running_scratch; waits for the device. No allocation: cannot fail for
  * memory. */
 pt_status pt_net_commit(pt_net *n);
@@ -80,15 +81,15 @@ pt_status pt_net_commit(pt_net *n);
 typedef struct pt_augment {
     uint64_t seed;
     uint64_t step;
-    float strength;       /* 0..1 */
+    float strength; /* 0..1 */
 } pt_augment;
 pt_status pt_augment_points(pt_device *d, const pt_augment *a, uint32_t scene_key, int64_t point0,
                             int64_t n, float voxel, float *coord, real *feature);
 
 /* The optimiser: AdamW (decoupled weight decay, Loshchilov & Hutter 2019) over the flat buffers. */
 typedef struct pt_adamw {
-    real *m, *v;          /* device [nparams], zero at start */
-    int64_t t;            /* steps taken */
+    real *m, *v; /* device [nparams], zero at start */
+    int64_t t;   /* steps taken */
     double beta1, beta2, eps, weight_decay;
 } pt_adamw;
 pt_status pt_adamw_create(pt_net *n, pt_adamw *out);

@@ -1,0 +1,92 @@
+/* layers.h - private to net/: the list of blocks, the voxel levels of a fragment, one pass's
+ * memory. */
+#ifndef PT_LAYERS_H
+#define PT_LAYERS_H
+#include "net/net.h"
+
+#define PT_LEVELS     3
+#define PT_MAX_BLOCKS 24
+
+typedef enum pt_conv_kind { PT_CONV3, PT_CONV_DOWN, PT_CONV_UP } pt_conv_kind;
+
+/* convolution + norm + ReLU */
+typedef struct pt_block {
+    char name[16];
+    pt_conv_kind kind;
+    int level; /* of the output */
+    int cin, cout;
+    int skip;                /* block whose output is concatenated behind the input, or -1 */
+    int weight, gamma, beta; /* tensors: [offsets, cin, cout], [cout], [cout] */
+    size_t running;          /* elements into running: mean then variance, [cout] each */
+    char tag[6][48];         /* call sites: out norm stat dx gather map */
+} pt_block;
+
+struct pt_net_layers {
+    pt_block block[PT_MAX_BLOCKS];
+    int nblocks;
+    int head_weight, head_bias;
+    uint8_t *decays;  /* device [nparams]: 1 where weight decay applies */
+    double *norm_tmp; /* device: room for the sum of squares of the gradient */
+    double *norm_out; /* device [1] */
+};
+
+/* The blocks of a net, without parameters: also what the halo is computed from. */
+int pt_describe(const pt_net_options *o, pt_block *block);
+
+/* Pairs of one map, one list an offset: list k is [start[k], start[k+1]). */
+typedef struct pt_map {
+    int offsets;
+    int32_t start[28];
+    int32_t *a, *b; /* device [start[offsets]]: 3^3: in, out; 2^3: coarse, fine */
+} pt_map;
+
+typedef struct pt_levels {
+    int64_t v[PT_LEVELS];
+    uint64_t *key[PT_LEVELS];   /* device [v], sorted */
+    pt_map same[PT_LEVELS];     /* 3^3 within a level */
+    pt_map down[PT_LEVELS - 1]; /* between level l and l + 1 */
+    real *feature;              /* device [v0, F] */
+    int32_t *count;             /* device [v0, classes] own points per label */
+} pt_levels;
+
+pt_status pt_voxelise(pt_arena *a, const pt_fields *f, const pt_shape *shape, pt_levels *out);
+
+/* Everything of one pass. */
+typedef struct pt_run {
+    pt_net *net;
+    pt_arena arena;
+    pt_levels levels;
+    int64_t gather_rows; /* rows of the workspace */
+    real *gather_in, *gather_out;
+    struct {
+        real *x, *z, *y, *mean, *inv;
+        int64_t v;
+    } at[PT_MAX_BLOCKS];
+    double *columns; /* workspace of column sums */
+} pt_run;
+
+/* out [v, cout] of block b for its input r->at[b].x */
+pt_status pt_conv_forward(pt_run *r, int b, real *out);
+/* dz [v, cout] -> weight gradient into scratch; dx [v_in, cin] unless NULL */
+pt_status pt_conv_backward(pt_run *r, int b, const real *dz, real *dx);
+/* norm + ReLU: z -> y */
+pt_status pt_norm_forward(pt_run *r, int b);
+/* dy (overwritten) -> dz */
+pt_status pt_norm_backward(pt_run *r, int b, real *dy, real *dz);
+int64_t pt_block_rows_in(const pt_run *r, int b);
+
+/* C [rows, cout] = alpha A [rows, cin] W [cin, cout] + beta C, row major, and the two products of
+ * its backward. rows may pass 2^31. */
+pt_status pt_gemm_forward(pt_device *d, int64_t rows, int cin, int cout, const real *a,
+                          const real *w, real beta, real *c);
+pt_status pt_gemm_input(pt_device *d, int64_t rows, int cin, int cout, const real *dc,
+                        const real *w, real *da);
+pt_status pt_gemm_weight(pt_device *d, int64_t rows, int cin, int cout, const real *a,
+                         const real *dc, real *dw);
+
+/* Softmax and ReLU of cuDNN over [rows, c], in slices that its descriptors hold. */
+pt_status pt_dnn_relu(pt_device *d, int64_t rows, int c, real *x);
+pt_status pt_dnn_relu_back(pt_device *d, int64_t rows, int c, const real *y, real *dy);
+pt_status pt_dnn_log_softmax(pt_device *d, int64_t rows, int c, const real *x, real *y);
+
+#endif

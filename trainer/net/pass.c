@@ -1,0 +1,215 @@
+/* pass.c - one attempt: voxelise, forward, loss, backward into scratch. Everything it allocates
+ * dies with its arena, whatever happens. */
+#include "kernels/kernels.h"
+#include "net/layers.h"
+#include "probe.h"
+#include <math.h>
+#include <string.h>
+
+#define NEW(pointer, count, type, tag)                                             \
+    do {                                                                           \
+        void *new_;                                                                \
+        TRY(pt_arena_alloc(&r->arena, (size_t)(count), sizeof(type), tag, &new_)); \
+        pointer = new_;                                                            \
+    } while (0)
+
+static real *tensor(const pt_run *r, int t)
+{
+    return r->net->param + r->net->tensor[t].offset;
+}
+static real *gradient(const pt_run *r, int t)
+{
+    return r->net->scratch + r->net->tensor[t].offset;
+}
+
+static int64_t longest_list(const pt_map *m, int centre)
+{
+    int64_t most = 0;
+    for (int o = 0; o < m->offsets; o++)
+        if (o != centre && m->start[o + 1] - m->start[o] > most)
+            most = m->start[o + 1] - m->start[o];
+    return most;
+}
+
+/* One workspace for the whole pass: the largest need of any block, in rows and in elements. */
+static pt_status workspace(pt_run *r, int64_t limit)
+{
+    const struct pt_net_layers *n = r->net->layers;
+    size_t in = 0, out = 0, columns = 0;
+    int64_t rows = 0;
+    pt_status st = PT_OK;
+    for (int b = 0; b < n->nblocks; b++) {
+        const pt_block *k = &n->block[b];
+        const pt_map *m = k->kind == PT_CONV3     ? &r->levels.same[k->level]
+                          : k->kind == PT_CONV_UP ? &r->levels.down[k->level]
+                                                  : &r->levels.down[k->level - 1];
+        int64_t need = longest_list(m, k->kind == PT_CONV3 ? 13 : -1);
+        if (limit > 0 && need > limit) need = limit;
+        if (need > rows) rows = need;
+        if ((size_t)(need * k->cin) > in) in = (size_t)(need * k->cin);
+        if ((size_t)(need * k->cout) > out) out = (size_t)(need * k->cout);
+        size_t c = pt_k_columns_room(r->levels.v[k->level], k->cout);
+        if (c > columns) columns = c;
+    }
+    size_t head = pt_k_columns_room(r->levels.v[0], r->net->options.classes);
+    r->gather_rows = rows ? rows : 1;
+    NEW(r->gather_in, in, real, "net/gather_in");
+    NEW(r->gather_out, out, real, "net/gather_out");
+    NEW(r->columns, columns > head ? columns : head, double, "net/columns");
+done:
+    return st;
+}
+
+static pt_status forward(pt_run *r, real **logits)
+{
+    const struct pt_net_layers *n = r->net->layers;
+    pt_device *d = r->net->device;
+    pt_status st = PT_OK;
+    real *x = r->levels.feature;
+    for (int b = 0; b < n->nblocks; b++) {
+        const pt_block *k = &n->block[b];
+        int64_t v = r->levels.v[k->level];
+        if (k->skip >= 0) {
+            real *both;
+            int half = k->cin / 2;
+            NEW(both, v * k->cin, real, k->tag[5]);
+            TRY(pt_k_concat(d, v, half, half, x, r->at[k->skip].y, both));
+            x = both;
+        }
+        r->at[b].x = x;
+        r->at[b].v = v;
+        NEW(r->at[b].z, v * k->cout, real, k->tag[0]);
+        TRY(pt_conv_forward(r, b, r->at[b].z));
+        int64_t stats = r->net->options.norm == PT_NORM_LAYER ? v : k->cout;
+        NEW(r->at[b].y, v * k->cout, real, k->tag[1]);
+        NEW(r->at[b].mean, stats, real, k->tag[2]);
+        NEW(r->at[b].inv, stats, real, k->tag[2]);
+        TRY(pt_norm_forward(r, b));
+        x = r->at[b].y;
+    }
+    int classes = r->net->options.classes, width = r->net->options.width[0];
+    NEW(*logits, r->levels.v[0] * classes, real, "net/head/out");
+    pt_tag_set("net/head");
+    TRY(pt_gemm_forward(d, r->levels.v[0], width, classes, x, tensor(r, n->head_weight), 0,
+                        *logits));
+    TRY(pt_k_add_bias(d, r->levels.v[0], classes, tensor(r, n->head_bias), *logits));
+done:
+    return st;
+}
+
+/* logits are overwritten by their log-softmax, then by their gradient. */
+static pt_status loss(pt_run *r, real *logits, const real *class_weight, pt_pass *pass)
+{
+    pt_device *d = r->net->device;
+    int classes = r->net->options.classes;
+    int64_t v = r->levels.v[0];
+    size_t cells = (size_t)(classes * classes);
+    unsigned long long *confusion = NULL;
+    double *each = NULL, *total = NULL, *tmp = NULL;
+    pt_status st = PT_OK;
+    NEW(each, v, double, "loss/voxel");
+    NEW(total, 1, double, "loss/total");
+    NEW(tmp, pt_k_sum_room(v), double, "loss/tmp");
+    NEW(confusion, cells, unsigned long long, "loss/confusion");
+    pt_tag_set("loss");
+    TRY(pt_zero(d, confusion, cells * sizeof *confusion));
+    TRY(pt_dnn_log_softmax(d, v, classes, logits, logits));
+    TRY(pt_k_loss(d, v, classes, logits, r->levels.count, class_weight, pass->divisor, logits, each,
+                  confusion));
+    TRY(pt_k_sum(d, v, each, total, tmp));
+    TRY(pt_copy_down(d, &pass->loss, total, sizeof pass->loss));
+    TRY(pt_copy_down(d, pass->confusion, confusion, cells * sizeof *confusion));
+    if (!isfinite(pass->loss))
+        st = pt_fail(PT_ERR_NAN, "the loss is %g in phase loss: no optimiser step was taken",
+                     pass->loss);
+    pt_arena_drop(&r->arena, each);
+    pt_arena_drop(&r->arena, total);
+    pt_arena_drop(&r->arena, tmp);
+    pt_arena_drop(&r->arena, confusion);
+done:
+    return st;
+}
+
+/* The gradient of a block's input goes to the block before it, and a part to the block whose output
+ * was concatenated: that part waits until its turn comes. */
+static pt_status backward(pt_run *r, real *dlogits)
+{
+    const struct pt_net_layers *n = r->net->layers;
+    pt_device *d = r->net->device;
+    int classes = r->net->options.classes, width = r->net->options.width[0], last = n->nblocks - 1;
+    int64_t v0 = r->levels.v[0];
+    real *waiting[PT_MAX_BLOCKS] = {0}, *dy, *dz, *dx;
+    pt_status st = PT_OK;
+    pt_tag_set("net/head");
+    TRY(pt_gemm_weight(d, v0, width, classes, r->at[last].y, dlogits, gradient(r, n->head_weight)));
+    TRY(pt_k_norm_columns(d, v0, classes, 1, NULL, NULL, NULL, dlogits, NULL,
+                          gradient(r, n->head_bias), r->columns));
+    NEW(dy, v0 * width, real, "net/head/dx");
+    TRY(pt_gemm_input(d, v0, width, classes, dlogits, tensor(r, n->head_weight), dy));
+    pt_arena_drop(&r->arena, dlogits);
+    for (int b = last; b >= 0; b--) {
+        const pt_block *k = &n->block[b];
+        int64_t v = r->at[b].v, v_in = pt_block_rows_in(r, b);
+        if (waiting[b]) {
+            TRY(pt_k_add(d, v * k->cout, waiting[b], dy));
+            pt_arena_drop(&r->arena, waiting[b]);
+        }
+        NEW(dz, v * k->cout, real, k->tag[0]);
+        TRY(pt_norm_backward(r, b, dy, dz));
+        pt_arena_drop(&r->arena, dy);
+        pt_arena_drop(&r->arena, r->at[b].y);
+        pt_arena_drop(&r->arena, r->at[b].z);
+        dx = NULL;
+        if (b > 0) NEW(dx, v_in * k->cin, real, k->tag[3]);
+        TRY(pt_conv_backward(r, b, dz, dx));
+        pt_arena_drop(&r->arena, dz);
+        dy = dx;
+        if (k->skip >= 0) {
+            int half = k->cin / 2;
+            pt_arena_drop(&r->arena, r->at[b].x);
+            NEW(dy, v_in * half, real, k->tag[3]);
+            NEW(waiting[k->skip], v_in * half, real, k->tag[5]);
+            TRY(pt_k_split(d, v_in, half, half, dx, dy, waiting[k->skip]));
+            pt_arena_drop(&r->arena, dx);
+        }
+    }
+done:
+    return st;
+}
+
+pt_status pt_net_pass(pt_net *net, const pt_fields *fields, const pt_shape *shape, pt_pass *pass)
+{
+    pt_run run = {.net = net}, *r = &run;
+    real *logits = NULL;
+    pt_status st = PT_OK;
+    pass->did_forward = pass->did_backward = 0;
+    pt_arena_init(&r->arena, net->device);
+    if (shape->classes != net->options.classes)
+        return pt_fail(PT_ERR_INTERNAL, "a fragment of %d classes for a net of %d", shape->classes,
+                       net->options.classes);
+    pt_phase_set(PT_PHASE_VOXELISE);
+    TRY(pt_zero(net->device, net->scratch, net->nparams * sizeof(real)));
+    if (net->nrunning)
+        TRY(PT_CUDA(cudaMemcpyAsync(net->running_scratch, net->running,
+                                    net->nrunning * sizeof(real), cudaMemcpyDeviceToDevice,
+                                    net->device->stream)));
+    TRY(pt_voxelise(&r->arena, fields, shape, &r->levels));
+    pass->voxels = r->levels.v[0];
+    pass->pairs = r->levels.same[0].start[27];
+    pt_phase_set(PT_PHASE_FORWARD);
+    TRY(workspace(r, pass->gather_rows));
+    TRY(forward(r, &logits));
+    pass->did_forward = 1;
+    pt_phase_set(PT_PHASE_LOSS);
+    TRY(loss(r, logits, fields->class_weight, pass));
+    if (pass->backward) {
+        pt_phase_set(PT_PHASE_BACKWARD);
+        TRY(backward(r, logits));
+    }
+    TRY(pt_device_sync(net->device));
+    pass->did_backward = pass->backward;
+done:
+    pt_arena_free(&r->arena);
+    pt_tag_set("");
+    return st;
+}
