@@ -4,45 +4,48 @@
 #include "error.h"
 #include <stdint.h>
 
-#define PT_FEATURES 6     /* red green blue intensity, each 0..1; height above the scene's lowest point
-                             in units of 64 voxels; 1 */
-#define PT_IGNORE (-1)    /* label of a point that carries no loss */
+#define PT_FEATURES                                                                 \
+    6 /* red green blue intensity, each 0..1; height above the scene's lowest point \
+         in units of 64 voxels; 1 */
+#define PT_IGNORE      (-1) /* label of a point that carries no loss */
 #define PT_MAX_CLASSES 64
 
 typedef struct pt_scene {
-    char name[256];       /* base name of the file, or "room-17" */
-    int64_t n;            /* points, >= 1 */
-    double origin[3];     /* subtracted from the file's coordinates: the minimum of each axis */
-    float voxel;          /* edge length in the scene's own units */
-    float *coord;         /* [n, 3] */
-    float *feature;       /* [n, PT_FEATURES] */
-    int32_t *label;       /* [n] 0..classes-1 or PT_IGNORE */
+    char name[256];   /* base name of the file, or "room-17" */
+    int64_t n;        /* points, >= 1 */
+    double origin[3]; /* subtracted from the file's coordinates: the minimum of each axis */
+    float voxel;      /* edge length in the scene's own units */
+    float *coord;     /* [n, 3] */
+    float *feature;   /* [n, PT_FEATURES] */
+    int32_t *label;   /* [n] 0..classes-1 or PT_IGNORE */
 } pt_scene;
 void pt_scene_free(pt_scene *s); /* frees the arrays, not s; NULL is allowed */
 
 /* A class map: raw class of a file -> training label. Text file, one "raw label [name]" a line,
  * label "ignore" or a number 0..PT_MAX_CLASSES-1, "*" as raw for all others, '#' comments. */
 typedef struct pt_class_map {
-    int32_t to[256];      /* raw 0..255 -> label or PT_IGNORE */
+    int32_t to[256]; /* raw 0..255 -> label or PT_IGNORE */
     int classes;
 } pt_class_map;
 pt_status pt_class_map_load(const char *path, pt_class_map *out);
 
-/* One reader per format; path for messages. Points come in file order. NaN and infinite
- * coordinates, truncated files, sizes the file cannot hold are PT_ERR_INPUT naming file, reason and,
- * where there is one, the point. */
+/* One reader per format. out->voxel is set by the caller before. Points come in file order. map
+ * NULL: the raw class is the label. NaN and infinite coordinates, truncated files, sizes the file
+ * cannot hold are PT_ERR_INPUT naming file, reason and, where there is one, the point. */
 pt_status pt_read_las(const char *path, const pt_class_map *map, pt_scene *out);
 pt_status pt_read_ply(const char *path, const pt_class_map *map, pt_scene *out);
+/* By the file's ending, in any case. */
+pt_status pt_read_file(const char *path, const pt_class_map *map, pt_scene *out);
 
 /* A data set: paths (file, folder, list) and "rooms:N[,max=P]" in the order given. */
 typedef struct pt_dataset pt_dataset;
 typedef struct pt_data_options {
-    const char *const *paths;   /* as on the command line */
+    const char *const *paths; /* as on the command line */
     int npaths;
-    const char *class_map;      /* path or NULL: rooms bring their own, files use raw class modulo none */
-    float voxel;                /* for scenes whose list entry names none; > 0 */
-    int skip_bad;               /* a bad file is reported on stderr and left out */
-    uint64_t seed;              /* of the generated rooms */
+    const char *class_map; /* path, or NULL: rooms bring their own labels; files need one */
+    float voxel;           /* for scenes whose list entry names none; > 0 */
+    int skip_bad;          /* a bad file is reported on stderr and left out */
+    uint64_t seed;         /* of the generated rooms */
 } pt_data_options;
 pt_status pt_dataset_open(const pt_data_options *o, pt_dataset **out);
 void pt_dataset_free(pt_dataset *d);

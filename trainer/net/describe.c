@@ -26,7 +26,7 @@ static int add(list *l, const char *name, pt_conv_kind kind, int level, int cin,
 int pt_describe(const pt_net_options *o, pt_block *block)
 {
     list l = {block, 0};
-    char name[16];
+    char name[24];
     int skip[PT_LEVELS], last = add(&l, "stem", PT_CONV3, 0, PT_FEATURES, o->width[0], -1);
     for (int level = 0; level < PT_LEVELS; level++) {
         int w = o->width[level];

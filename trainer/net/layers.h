@@ -11,7 +11,7 @@ typedef enum pt_conv_kind { PT_CONV3, PT_CONV_DOWN, PT_CONV_UP } pt_conv_kind;
 
 /* convolution + norm + ReLU */
 typedef struct pt_block {
-    char name[16];
+    char name[24];
     pt_conv_kind kind;
     int level; /* of the output */
     int cin, cout;

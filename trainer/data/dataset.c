@@ -1,0 +1,262 @@
+/* dataset.c - what --data names: files, folders, lists, generated rooms. Files are read one at a
+ * time, when they are needed; a first look at the start tells a bad one before hours have gone by.
+ */
+#define _GNU_SOURCE
+#include "data.h"
+#include "read.h"
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+typedef struct entry {
+    char *path; /* NULL: a room */
+    float voxel;
+    int room;
+    int64_t max;
+} entry;
+
+struct pt_dataset {
+    entry *e;
+    int n, room_for, skipped, files, rooms, skip_bad, classes;
+    pt_class_map map;
+    int mapped;
+    uint64_t seed;
+    float voxel;
+};
+
+static const char *const room_class[PT_ROOM_CLASSES] = {"floor", "wall",     "table",
+                                                        "chair", "cupboard", "lamp"};
+
+static int ends_with(const char *s, const char *end)
+{
+    size_t n = strlen(s), m = strlen(end);
+    return n >= m && !strcasecmp(s + n - m, end);
+}
+
+static int is_scene(const char *path)
+{
+    return ends_with(path, ".las") || ends_with(path, ".ply");
+}
+static int is_list(const char *path)
+{
+    return ends_with(path, ".list") || ends_with(path, ".txt");
+}
+
+pt_status pt_read_file(const char *path, const pt_class_map *map, pt_scene *out)
+{
+    if (ends_with(path, ".las")) return pt_read_las(path, map, out);
+    if (ends_with(path, ".ply")) return pt_read_ply(path, map, out);
+    return pt_fail(PT_ERR_INPUT,
+                   "%s: unknown format; .las and .ply are read, .list and .txt name such files",
+                   path);
+}
+
+static pt_status push(pt_dataset *d, entry e)
+{
+    if (d->n == d->room_for) {
+        int room = d->room_for ? 2 * d->room_for : 64;
+        entry *all = realloc(d->e, sizeof *all * (size_t)room);
+        if (!all) return pt_fail(PT_ERR_HOST, "no host memory for the list of scenes");
+        d->e = all;
+        d->room_for = room;
+    }
+    d->e[d->n++] = e;
+    return PT_OK;
+}
+
+/* A bad file ends the run, or with --skip-bad is left out, with a line that says why. */
+static pt_status add_file(pt_dataset *d, const char *path, float voxel)
+{
+    pt_scene probe = {.voxel = voxel};
+    pt_status st = pt_read_file(path, d->mapped ? &d->map : NULL, &probe);
+    pt_scene_free(&probe);
+    if (st == PT_ERR_INPUT && d->skip_bad) {
+        fprintf(stderr, "pointtrain: skipped: %s\n", pt_error_last()->message);
+        d->skipped++;
+        return PT_OK;
+    }
+    if (st != PT_OK) return st;
+    char *copy = strdup(path);
+    if (!copy) return pt_fail(PT_ERR_HOST, "no host memory for the list of scenes");
+    d->files++;
+    return push(d, (entry){.path = copy, .voxel = voxel});
+}
+
+static int not_hidden(const struct dirent *e)
+{
+    return e->d_name[0] != '.' && is_scene(e->d_name);
+}
+
+static pt_status add_folder(pt_dataset *d, const char *path, float voxel)
+{
+    struct dirent **names;
+    pt_status st = PT_OK;
+    int n = scandir(path, &names, not_hidden, alphasort), before = d->n + d->skipped;
+    if (n < 0) return pt_fail(PT_ERR_INPUT, "%s: cannot be read: %s", path, strerror(errno));
+    for (int i = 0; i < n; i++) {
+        char *full = NULL;
+        if (st == PT_OK && asprintf(&full, "%s/%s", path, names[i]->d_name) < 0)
+            st = pt_fail(PT_ERR_HOST, "no host memory for a path");
+        if (st == PT_OK) st = add_file(d, full, voxel);
+        free(full);
+        free(names[i]);
+    }
+    free(names);
+    if (st == PT_OK && d->n + d->skipped == before)
+        st = pt_fail(PT_ERR_INPUT, "%s: the folder holds no .las or .ply file", path);
+    return st;
+}
+
+static int positive(const char *s, float *out)
+{
+    char *end;
+    double v = strtod(s, &end);
+    if (end == s || *end || !(v > 0) || v > 1e9) return 0;
+    *out = (float)v;
+    return 1;
+}
+
+static pt_status list_line(pt_dataset *d, const char *list, int number, char *line)
+{
+    char *save = NULL, *path = NULL, *full = NULL;
+    float voxel = d->voxel;
+    pt_status st;
+    for (char *w = strtok_r(line, " \t\r", &save); w; w = strtok_r(NULL, " \t\r", &save)) {
+        if (!path)
+            path = w;
+        else if (strncmp(w, "voxel=", 6))
+            return pt_fail(PT_ERR_INPUT,
+                           "%s: line %d: \"%s\" is not known; a line is: path [voxel=SIZE]", list,
+                           number, w);
+        else if (!positive(w + 6, &voxel))
+            return pt_fail(PT_ERR_INPUT, "%s: line %d: %s: not a size above 0", list, number, w);
+    }
+    if (!path) return PT_OK;
+    const char *slash = strrchr(list, '/');
+    if (path[0] == '/' || !slash ? asprintf(&full, "%s", path) < 0
+                                 : asprintf(&full, "%.*s/%s", (int)(slash - list), list, path) < 0)
+        return pt_fail(PT_ERR_HOST, "no host memory for a path");
+    st = add_file(d, full, voxel);
+    free(full);
+    return st;
+}
+
+static pt_status add_list(pt_dataset *d, const char *path)
+{
+    unsigned char *bytes = NULL;
+    size_t n;
+    int number = 0;
+    pt_status st = pt_slurp(path, &bytes, &n);
+    for (char *line = (char *)bytes, *next; st == PT_OK && line; line = next) {
+        next = strchr(line, '\n');
+        if (next) *next++ = 0;
+        number++;
+        line[strcspn(line, "#")] = 0;
+        st = list_line(d, path, number, line);
+    }
+    free(bytes);
+    return st;
+}
+
+/* rooms:N[,max=P] */
+static pt_status add_rooms(pt_dataset *d, const char *text)
+{
+    char *end;
+    long long max = 300000, n = isdigit((unsigned char)text[6]) ? strtoll(text + 6, &end, 10)
+                                                                : (end = (char *)text + 6, 0);
+    if (n >= 1 && n <= 1000000 && !strncmp(end, ",max=", 5) && isdigit((unsigned char)end[5]))
+        max = strtoll(end + 5, &end, 10);
+    if (n < 1 || n > 1000000 || *end || max < 1 || max > 300000)
+        return pt_fail(
+            PT_ERR_INPUT,
+            "%s: expected rooms:N or rooms:N,max=P with N from 1 to 1000000 and P from 1 to 300000",
+            text);
+    for (int i = 0; i < n; i++) {
+        pt_status st = push(d, (entry){.voxel = d->voxel, .room = i, .max = max});
+        if (st != PT_OK) return st;
+    }
+    d->rooms += (int)n;
+    return PT_OK;
+}
+
+static pt_status add(pt_dataset *d, const char *path)
+{
+    struct stat st;
+    if (!strncmp(path, "rooms:", 6)) return add_rooms(d, path);
+    if (stat(path, &st) != 0) return pt_fail(PT_ERR_INPUT, "%s: %s", path, strerror(errno));
+    if (S_ISDIR(st.st_mode)) return add_folder(d, path, d->voxel);
+    return is_list(path) ? add_list(d, path) : add_file(d, path, d->voxel);
+}
+
+pt_status pt_dataset_open(const pt_data_options *o, pt_dataset **out)
+{
+    pt_status st = PT_OK;
+    pt_dataset *d = calloc(1, sizeof *d);
+    *out = NULL;
+    if (!d) return pt_fail(PT_ERR_HOST, "no host memory for the data set");
+    d->skip_bad = o->skip_bad;
+    d->seed = o->seed;
+    d->voxel = o->voxel;
+    if (o->class_map) {
+        TRY(pt_class_map_load(o->class_map, &d->map));
+        d->mapped = 1;
+        d->classes = d->map.classes;
+    }
+    if (!(o->voxel > 0)) {
+        st = pt_fail(PT_ERR_INPUT, "a voxel must be larger than 0");
+        goto done;
+    }
+    for (int i = 0; i < o->npaths; i++) TRY(add(d, o->paths[i]));
+    if (d->n == 0)
+        st = pt_fail(PT_ERR_INPUT, "no scene is left to train on");
+    else if (d->files && !d->mapped)
+        st = pt_fail(PT_ERR_INPUT,
+                     "files need a class map: --classes MAP, a text file of lines \"raw label\"");
+    else if (d->rooms && d->classes < PT_ROOM_CLASSES)
+        d->classes = PT_ROOM_CLASSES;
+done:
+    if (st != PT_OK)
+        pt_dataset_free(d);
+    else
+        *out = d;
+    return st;
+}
+
+void pt_dataset_free(pt_dataset *d)
+{
+    if (!d) return;
+    for (int i = 0; i < d->n; i++) free(d->e[i].path);
+    free(d->e);
+    free(d);
+}
+
+int pt_dataset_count(const pt_dataset *d)
+{
+    return d->n;
+}
+int pt_dataset_classes(const pt_dataset *d)
+{
+    return d->classes;
+}
+int pt_dataset_skipped(const pt_dataset *d)
+{
+    return d->skipped;
+}
+
+const char *pt_dataset_class_name(const pt_dataset *d, int label)
+{
+    return !d->mapped && label >= 0 && label < PT_ROOM_CLASSES ? room_class[label] : "";
+}
+
+pt_status pt_dataset_load(pt_dataset *d, int i, pt_scene *out)
+{
+    const entry *e = &d->e[i];
+    if (!e->path) return pt_room_make(d->seed, e->room, e->max, e->voxel, out);
+    *out = (pt_scene){.voxel = e->voxel};
+    return pt_read_file(e->path, d->mapped ? &d->map : NULL, out);
+}
