@@ -1,0 +1,219 @@
+/* train.c - the training loop of the command line. */
+#include "loop/train.h"
+#include "data.h"
+#include "loop/checkpoint.h"
+#include "loop/log.h"
+#include "loop/trainer.h"
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+static volatile sig_atomic_t stop_asked;
+static void on_signal(int s)
+{
+    (void)s;
+    stop_asked = 1;
+}
+
+/* The first signal ends the run after its batch; the second kills as usual. */
+static void catch_signals(void)
+{
+    struct sigaction a = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    sigaction(SIGINT, &a, NULL);
+    sigaction(SIGTERM, &a, NULL);
+}
+
+typedef struct run {
+    const pt_options *o;
+    pt_dataset *data;
+    pt_trainer *trainer;
+    FILE *log;
+    pt_totals totals;
+    pt_scene *scene; /* [batch] */
+    uint32_t *key;   /* [batch] */
+    pt_batch_result last;
+    int code; /* exit code */
+} run;
+
+static void say_error(const pt_error *e)
+{
+    fprintf(stderr, "pointtrain: error: %s\n", e->message);
+}
+
+static pt_status open_all(run *r)
+{
+    pt_status st = PT_OK;
+    const pt_options *o = r->o;
+    pt_data_options d = {.paths = o->data,
+                         .npaths = o->ndata,
+                         .class_map = o->classes,
+                         .voxel = o->voxel,
+                         .skip_bad = o->skip_bad,
+                         .seed = o->seed};
+    TRY(pt_dataset_open(&d, &r->data));
+    if (o->log && !(r->log = fopen(o->log, "we"))) {
+        st = pt_fail(PT_ERR_INPUT, "%s: cannot be written: %s", o->log, strerror(errno));
+        goto done;
+    }
+    pt_trainer_options t = {.net = {.classes = pt_dataset_classes(r->data),
+                                    .width = {32, 64, 128},
+                                    .convs = o->convs,
+                                    .norm = o->norm,
+                                    .seed = o->seed},
+                            .allocator = o->allocator,
+                            .split = o->split,
+                            .on_floor = o->on_floor,
+                            .seed = o->seed,
+                            .lr = o->lr,
+                            .weight_decay = o->weight_decay,
+                            .clip = o->clip,
+                            .schedule = o->schedule,
+                            .steps = o->steps,
+                            .warmup = o->warmup,
+                            .augment = o->augment,
+                            .gather_rows = o->gather_rows};
+    r->scene = calloc((size_t)o->batch, sizeof *r->scene);
+    r->key = calloc((size_t)o->batch, sizeof *r->key);
+    if (!r->scene || !r->key) {
+        st = pt_fail(PT_ERR_HOST, "no host memory for batches of %d scenes", o->batch);
+        goto done;
+    }
+    TRY(pt_trainer_open(&t, &r->trainer));
+    if (o->checkpoint) {
+        int found;
+        TRY(pt_checkpoint_load(r->trainer, o->checkpoint, &found));
+        if (found && !o->quiet)
+            fprintf(stderr, "resumed from %s at batch %lld\n", o->checkpoint,
+                    (long long)r->trainer->step);
+    }
+done:
+    return st;
+}
+
+static void close_all(run *r)
+{
+    pt_trainer_close(r->trainer);
+    pt_dataset_free(r->data);
+    if (r->log) fclose(r->log);
+    free(r->scene);
+    free(r->key);
+}
+
+static void describe(const run *r)
+{
+    const pt_trainer *t = r->trainer;
+    fprintf(stderr, "device:  %s%s, %.1f MiB\n", t->device.name,
+            t->device.simulated ? " (simulated)" : "", (double)t->device.total_bytes / 1048576.0);
+    fprintf(stderr, "data:    %d scenes, %d classes", pt_dataset_count(r->data),
+            pt_dataset_classes(r->data));
+    if (pt_dataset_skipped(r->data))
+        fprintf(stderr, ", %d bad files skipped", pt_dataset_skipped(r->data));
+    fprintf(stderr, "\nnet:     %zu parameters (%s), halo %d voxels\n", t->net->nparams,
+            PT_REAL_NAME, t->halo);
+}
+
+/* Loads and trains one batch; the result and ledger go to the log. */
+static pt_status one_batch(run *r)
+{
+    pt_status st = PT_OK, logged = PT_OK;
+    pt_ledger ledger = {0};
+    int n = r->o->batch, count = pt_dataset_count(r->data);
+    int64_t batch = r->trainer->step;
+    memset(&r->last, 0, sizeof r->last);
+    for (int i = 0; i < n; i++) {
+        int s = pt_scene_at(r->o->seed, batch * n + i, count);
+        r->key[i] = (uint32_t)s;
+        TRY(pt_dataset_load(r->data, s, &r->scene[i]));
+    }
+    st = pt_trainer_batch(r->trainer, r->scene, r->key, n, &ledger, &r->last);
+    if (st != PT_OK) {
+        pt_ledger_rest(&ledger, PT_FATE_BATCH);
+        r->last.dropped = pt_ledger_dropped(&ledger);
+        r->last.trained = ledger.count[PT_FATE_TRAINED];
+    } else if (!r->last.stepped) {
+        fprintf(stderr, "pointtrain: batch %lld: every point was dropped, no optimiser step\n",
+                (long long)batch);
+    }
+    pt_totals_add(&r->totals, &r->last, st);
+    if (r->log) {
+        pt_error cause = *pt_error_last();
+        logged = pt_log_batch(r->log, batch, r->trainer->adamw.t, &r->last, &ledger, st);
+        if (st != PT_OK) pt_error_restore(&cause);
+    }
+    if (!r->o->quiet) pt_progress(stderr, batch, r->o->steps, &r->last, st);
+done:
+    for (int i = 0; i < n; i++) pt_scene_free(&r->scene[i]);
+    pt_ledger_close(&ledger);
+    return st != PT_OK ? st : logged;
+}
+
+/* Whether the run goes on after a failed batch. */
+static int goes_on(const run *r)
+{
+    const pt_error *e = pt_error_last();
+    if (e->status == PT_ERR_NAN) return r->o->on_nan == PT_SKIP;
+    if (e->status != PT_ERR_DEVICE || r->last.recover.floor_error) return 0;
+    return r->o->on_error == PT_SKIP && pt_classify(e) != PT_CLASS_FATAL && !r->last.recover.dead;
+}
+
+static pt_status loop(run *r)
+{
+    pt_status st = PT_OK;
+    while (st == PT_OK && r->trainer->step < r->o->steps && !stop_asked) {
+        st = one_batch(r);
+        if (st == PT_OK) continue;
+        say_error(pt_error_last());
+        if (!goes_on(r)) break;
+        fprintf(stderr, "pointtrain: the batch is skipped, the run goes on as asked\n");
+        st = PT_OK;
+    }
+    return st;
+}
+
+static int finish(run *r, pt_status st)
+{
+    int code = st == PT_OK ? 0 : pt_exit_code(pt_error_last(), &r->last);
+    double share = r->totals.points ? (double)r->totals.dropped / (double)r->totals.points : 0;
+    if (stop_asked)
+        fprintf(stderr, "\npointtrain: stopped by a signal after batch %lld\n",
+                (long long)r->trainer->step - 1);
+    if (st == PT_OK && share > r->o->max_dropped) {
+        fprintf(stderr,
+                "pointtrain: error: %.2f %% of the points were dropped, more than --max-dropped "
+                "%.2f %%\n",
+                100 * share, 100 * r->o->max_dropped);
+        code = 13;
+    }
+    /* after a failure the state is that of the last whole batch: worth keeping, unless the device
+     * is gone */
+    if (r->o->checkpoint && (st == PT_OK || pt_classify(pt_error_last()) != PT_CLASS_FATAL) &&
+        pt_checkpoint_save(r->trainer, r->o->checkpoint) != PT_OK) {
+        say_error(pt_error_last());
+        code = code ? code : 14;
+    }
+    if (r->log && pt_log_summary(r->log, &r->totals, r->trainer->halo, code) != PT_OK) {
+        say_error(pt_error_last());
+        code = code ? code : 10;
+    }
+    if (!r->o->quiet) pt_print_summary(stderr, &r->totals, code);
+    return code;
+}
+
+int pt_train(const pt_options *o)
+{
+    run r = {.o = o};
+    int code;
+    pt_status st = open_all(&r);
+    if (st != PT_OK) {
+        say_error(pt_error_last());
+        code = pt_exit_code(pt_error_last(), NULL);
+    } else {
+        catch_signals();
+        if (!o->quiet) describe(&r);
+        st = loop(&r);
+        code = finish(&r, st);
+    }
+    close_all(&r);
+    return code;
+}

@@ -1,0 +1,14 @@
+/* train.h - the `train` command: data set, batches in keyed order, log, checkpoint. */
+#ifndef PT_TRAIN_H
+#define PT_TRAIN_H
+#include "loop/options.h"
+
+/* Runs to the end or to the failure that ends it. Returns the exit code; everything a user must
+ * know has been printed. */
+int pt_train(const pt_options *o);
+
+/* Scene of position i in the endless sequence of scenes: every epoch is a permutation of 0..count-1
+ * keyed by (seed, epoch), so a resumed run goes on where it stopped. */
+int pt_scene_at(uint64_t seed, int64_t i, int count);
+
+#endif

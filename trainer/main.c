@@ -1,0 +1,13 @@
+/* main.c - pointtrain: trains a point-cloud net and survives running out of device memory. */
+#include "loop/options.h"
+#include "loop/train.h"
+
+int main(int argc, char **argv)
+{
+    pt_options o;
+    int code;
+    if (!pt_options_parse(argc, argv, &o, &code)) return code;
+    code = pt_train(&o);
+    pt_options_free(&o);
+    return code;
+}
