@@ -14,5 +14,5 @@ target_compile_options(oomproof_flags INTERFACE
 if(OOMPROOF_GPU)
   set(OOMPROOF_DEVICE_LIBS ${OOMPROOF_NVIDIA_LIBS})
 else()
-  set(OOMPROOF_DEVICE_LIBS sim_cudart sim_cublas sim_cudnn "-Wl,-rpath,'$ORIGIN/../sim'")
+  set(OOMPROOF_DEVICE_LIBS sim_cudart sim_cublas sim_cudnn)
 endif()

@@ -31,7 +31,10 @@ OOMPROOF_WEAK void op_watch(const char *name, const void *device, size_t bytes);
 OOMPROOF_WEAK void op_observe(void (*fn)(const char *call, uint64_t nth, void *user), void *user);
 
 /* 1 when the shim is loaded. */
-static inline int oomproof_present(void) { return op_api_version != NULL; }
+static inline int oomproof_present(void)
+{
+    return op_api_version != NULL;
+}
 
 /* Replaces the armed rules by this text (one rule a line or ';'), counters of the rules at zero.
  * Returns the number of rules, or -1 with "line L column C: ..." in error. 0 without the shim. */
@@ -44,12 +47,21 @@ static inline void oomproof_disarm(void)
     if (op_disarm) op_disarm();
 }
 /* How often rule i (from 0, in the order of the text) has fired / has matched all its selectors. */
-static inline uint64_t oomproof_fired(int rule) { return op_fired ? op_fired(rule) : 0; }
-static inline uint64_t oomproof_matched(int rule) { return op_matched ? op_matched(rule) : 0; }
+static inline uint64_t oomproof_fired(int rule)
+{
+    return op_fired ? op_fired(rule) : 0;
+}
+static inline uint64_t oomproof_matched(int rule)
+{
+    return op_matched ? op_matched(rule) : 0;
+}
 
 /* Calls seen so far of that name or glob ("cudaMalloc", "cublas*", "*"); counters restart at
  * oomproof_reset_counters. */
-static inline uint64_t oomproof_calls(const char *call) { return op_calls ? op_calls(call) : 0; }
+static inline uint64_t oomproof_calls(const char *call)
+{
+    return op_calls ? op_calls(call) : 0;
+}
 static inline void oomproof_reset_counters(void)
 {
     if (op_reset_counters) op_reset_counters();
@@ -57,7 +69,10 @@ static inline void oomproof_reset_counters(void)
 
 /* Device bytes allocated and not freed (each request rounded up to 512, pinned memory apart), and
  * their peak since the last reset. */
-static inline uint64_t oomproof_live_bytes(void) { return op_live_bytes ? op_live_bytes() : 0; }
+static inline uint64_t oomproof_live_bytes(void)
+{
+    return op_live_bytes ? op_live_bytes() : 0;
+}
 static inline uint64_t oomproof_peak_bytes(int reset)
 {
     return op_peak_bytes ? op_peak_bytes(reset) : 0;
@@ -69,7 +84,10 @@ static inline const char *oomproof_phase(const char *phase)
 {
     return op_phase ? op_phase(phase) : NULL;
 }
-static inline const char *oomproof_tag(const char *tag) { return op_tag ? op_tag(tag) : NULL; }
+static inline const char *oomproof_tag(const char *tag)
+{
+    return op_tag ? op_tag(tag) : NULL;
+}
 
 /* Names a device buffer, so that reports and poison(buffer=...) can speak of it. */
 static inline void oomproof_watch(const char *name, const void *device, size_t bytes)

@@ -1,0 +1,12 @@
+/* stats.h - what a preloaded process tells the command, in a shared file mapping: survives a kill.
+ */
+#ifndef OP_STATS_H
+#define OP_STATS_H
+#include "rules.h"
+
+typedef struct op_stats {
+    uint64_t processes, calls, allocations, launches, library;
+    uint64_t matched[OP_MAX_RULES], acted[OP_MAX_RULES];
+} op_stats;
+
+#endif
