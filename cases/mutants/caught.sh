@@ -1,0 +1,37 @@
+#!/bin/sh
+# caught.sh CASE... - runs cases of a mutated trainer: `-p PROGRAM CASE` must still pass, `-f PROGRAM CASE`
+# must fail by a check (not by a signal or a time-out). Exit 0: the mutant is caught.
+# usage: caught.sh MUTANT [-p PROGRAM CASE]... [-f PROGRAM CASE]...
+mutant=$1
+shift
+out=$(mktemp) || exit 7
+trap 'rm -f "$out"' EXIT
+while [ $# -ge 3 ]; do
+    how=$1 program=$2 name=$3
+    shift 3
+    "$program" "$name" >"$out" 2>&1
+    code=$?
+    case $how in
+    -p)
+        if [ $code -ne 0 ]; then
+            cat "$out"
+            echo "mutant $mutant: $name injects no fault and must pass; it ended with $code"
+            exit 1
+        fi
+        echo "mutant $mutant: passes $name, as it should"
+        ;;
+    -f)
+        if [ $code -eq 0 ]; then
+            echo "mutant $mutant is NOT caught: $name passes"
+            exit 1
+        fi
+        if ! grep -q ':F:' "$out" || grep -q ':E:' "$out"; then
+            cat "$out"
+            echo "mutant $mutant: $name ended with $code, but not by a failed check"
+            exit 1
+        fi
+        grep ':F:' "$out"
+        echo "mutant $mutant: caught by $name"
+        ;;
+    esac
+done
