@@ -1,0 +1,26 @@
+# A thin front of CMake: each goal installs what is missing, configures and builds, then does its work.
+.PHONY: build test torture demo coverage format clean
+PRESET = dev
+
+build:
+	@sh scripts/bootstrap.sh
+	@cmake --preset $(PRESET) >/dev/null
+	@cmake --build build
+
+test: build
+	@ctest --test-dir build -L quick -j2 --output-on-failure
+
+torture: build
+	@ctest --test-dir build -L torture -j2 --output-on-failure
+
+demo: build
+	@sh scripts/demo.sh
+
+coverage:
+	@sh scripts/coverage.sh
+
+format:
+	@sh scripts/format.sh
+
+clean:
+	rm -rf build build-coverage

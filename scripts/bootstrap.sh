@@ -1,0 +1,79 @@
+#!/bin/sh
+# bootstrap.sh - finds what the build needs and installs what is missing: Debian packages where there are the
+# rights to, the CUDA compiler and headers from pip wheels into build/cuda where no nvcc is found. Exit 2:
+# something is missing and cannot be installed; it is listed. A second run installs nothing.
+set -eu
+cd "$(dirname "$0")/.."
+missing=""
+need() { # command-or-file package
+    command -v "$1" >/dev/null 2>&1 || [ -e "$1" ] || missing="$missing $2"
+}
+need cc gcc
+need c++ g++
+need cmake cmake
+need ninja ninja-build
+need pkg-config pkg-config
+need patch patch
+pkg-config --exists check 2>/dev/null || missing="$missing check"
+pkg-config --exists openblas 2>/dev/null || missing="$missing libopenblas-dev"
+[ "${1:-}" = coverage ] && need lcov lcov
+if [ -n "$missing" ]; then
+    if [ "$(id -u)" = 0 ]; then as=""; elif sudo -n true 2>/dev/null; then as="sudo -n"; else as="none"; fi
+    if [ "$as" = none ] || ! command -v apt-get >/dev/null 2>&1; then
+        echo "missing packages:$missing" >&2
+        echo "install them: apt-get install$missing" >&2
+        exit 2
+    fi
+    echo "installing:$missing"
+    $as apt-get update -qq
+    # shellcheck disable=SC2086
+    $as env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $missing >/dev/null
+fi
+
+# ---- CUDA ----
+[ -x build/cuda/bin/nvcc ] && exit 0
+if [ -z "${OOMPROOF_IGNORE_SYSTEM_CUDA:-}" ]; then
+    command -v nvcc >/dev/null 2>&1 && exit 0
+    [ -x "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" ] && exit 0
+fi
+echo "no nvcc: taking the CUDA 13.0 compiler and headers from pip wheels into build/cuda"
+command -v python3 >/dev/null 2>&1 || { echo "missing: python3 with pip" >&2; exit 2; }
+mkdir -p build/wheels
+for w in nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-cuda-runtime==13.0.96 \
+    nvidia-cuda-cccl==13.0.85 nvidia-curand==10.4.0.35 nvidia-cublas==13.1.0.3 nvidia-cudnn-cu13==9.19.0.56; do
+    python3 -m pip download -q --no-deps -d build/wheels "$w"
+done
+python3 - <<'P'
+# Unpacks only what a build needs: of cuBLAS and cuDNN the headers.
+import glob, os, shutil, stat, zipfile
+to = "build/cuda.tmp"
+shutil.rmtree(to, ignore_errors=True)
+for wheel in glob.glob("build/wheels/*.whl"):
+    small = any(k in wheel for k in ("cublas", "cudnn", "curand"))
+    with zipfile.ZipFile(wheel) as z:
+        for n in z.namelist():
+            p = n.split("/")
+            if p[0] != "nvidia" or len(p) < 3 or n.endswith("/"):
+                continue
+            rest = "/".join(p[2:])
+            if small and not rest.startswith("include/"):
+                continue
+            out = os.path.join(to, rest)
+            os.makedirs(os.path.dirname(out), exist_ok=True)
+            with z.open(n) as f, open(out, "wb") as g:
+                shutil.copyfileobj(f, g)
+            if "/bin/" in "/" + rest:
+                os.chmod(out, 0o755)
+for name, target in (("lib64", "lib"),):
+    if not os.path.exists(f"{to}/{name}"):
+        os.symlink(target, f"{to}/{name}")
+os.makedirs(f"{to}/targets/x86_64-linux", exist_ok=True)
+for d in ("include", "lib"):
+    link = f"{to}/targets/x86_64-linux/{d}"
+    if not os.path.exists(link):
+        os.symlink(f"../../{d}", link)
+shutil.rmtree("build/cuda", ignore_errors=True)
+os.rename(to, "build/cuda")
+P
+rm -rf build/wheels
+build/cuda/bin/nvcc --version | tail -1
