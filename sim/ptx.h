@@ -12,17 +12,21 @@ typedef struct sim_ptx_var {
     const char *name;
     uint64_t bytes;
     uint32_t align;
-    int is_const;          /* .const */
-    const void *init;      /* bytes of initial data, or NULL: zeros */
+    int is_const;     /* .const */
+    const void *init; /* bytes of initial data, or NULL: zeros */
     uint64_t init_bytes;
     /* addresses of other variables that must be stored into it at load */
     int nreloc;
-    const struct sim_ptx_reloc { uint64_t offset; const char *name; uint64_t addend; } *reloc;
+    const struct sim_ptx_reloc {
+        uint64_t offset;
+        const char *name;
+        uint64_t addend;
+    } * reloc;
 } sim_ptx_var;
 
 typedef struct sim_ptx_kernel {
-    const char *name;      /* mangled, as registered */
-    int line;              /* of its .entry */
+    const char *name; /* mangled, as registered */
+    int line;         /* of its .entry */
     int nparam;
     const uint32_t *param_bytes;
     uint32_t static_shared;
@@ -33,7 +37,7 @@ typedef struct sim_ptx_kernel {
 sim_ptx *sim_ptx_parse(const char *text, size_t bytes, char *error, size_t error_bytes);
 void sim_ptx_free(sim_ptx *m);
 
-int sim_ptx_kernels(const sim_ptx *m, const sim_ptx_kernel **out);  /* returns the count */
+int sim_ptx_kernels(const sim_ptx *m, const sim_ptx_kernel **out); /* returns the count */
 int sim_ptx_vars(const sim_ptx *m, const sim_ptx_var **out);
 
 /* Writes the C of kernel k (and of the .func it calls) to out. An instruction that is not in the

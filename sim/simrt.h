@@ -31,15 +31,28 @@ typedef struct sim_ctx {
 /* Generic addresses: shared memory and local memory are seen by generic loads at their host
  * address (cvta adds the host base); rt->address admits exactly those of the running block and
  * thread, and raises SIM_ILLEGAL_ADDRESS for everything else. */
-enum { SIM_SHFL_IDX, SIM_SHFL_UP, SIM_SHFL_DOWN, SIM_SHFL_BFLY, SIM_BALLOT, SIM_SYNCWARP,
-       SIM_MATCH_ANY, SIM_MATCH_ALL };
-enum { SIM_TRAP = 719, SIM_ASSERT = 710, SIM_ILLEGAL_ADDRESS = 700, SIM_MISALIGNED = 716,
-       SIM_ILLEGAL_INSTRUCTION = 715 };
+enum {
+    SIM_SHFL_IDX,
+    SIM_SHFL_UP,
+    SIM_SHFL_DOWN,
+    SIM_SHFL_BFLY,
+    SIM_BALLOT,
+    SIM_SYNCWARP,
+    SIM_MATCH_ANY,
+    SIM_MATCH_ALL
+};
+enum {
+    SIM_TRAP = 719,
+    SIM_ASSERT = 710,
+    SIM_ILLEGAL_ADDRESS = 700,
+    SIM_MISALIGNED = 716,
+    SIM_ILLEGAL_INSTRUCTION = 715
+};
 /* access bits for rt->address */
 enum { SIM_READ = 1, SIM_WRITE = 2 };
 
 typedef struct sim_calls {
-    void (*barrier)(sim_ctx *c, uint32_t id);                       /* bar.sync id */
+    void (*barrier)(sim_ctx *c, uint32_t id); /* bar.sync id */
     /* bar.red: op 0 popc, 1 and, 2 or, over the block's predicates */
     uint32_t (*barrier_reduce)(sim_ctx *c, uint32_t id, int op, int pred);
     /* every warp-wide operation. value, b and clamp as in PTX shfl (c operand: clamp | segmask<<8);
@@ -62,16 +75,16 @@ typedef struct sim_calls {
  *   uint64_t sim_vars[];                -- device addresses of module variables, filled by the
  *                                          loader in the order of sim_kernel.vars */
 typedef struct sim_kernel_info {
-    int abi;                             /* SIM_RT_ABI */
-    const char *name;                    /* the PTX .entry name */
+    int abi;                                /* SIM_RT_ABI */
+    const char *name;                       /* the PTX .entry name */
     void (*entry)(sim_ctx *c, void **args); /* args[i] points to the value of parameter i */
-    uint32_t static_shared;              /* bytes */
-    uint32_t local_bytes;                /* bytes of .local depot, for information */
+    uint32_t static_shared;                 /* bytes */
+    uint32_t local_bytes;                   /* bytes of .local depot, for information */
     int nparam;
-    const uint32_t *param_bytes;         /* [nparam]: so that arguments can be copied */
+    const uint32_t *param_bytes; /* [nparam]: so that arguments can be copied */
     int nvar;
-    const char *const *vars;             /* [nvar] names of the module variables it uses */
-    int uses_barrier;                    /* 0: no barrier, no warp-wide operation anywhere */
+    const char *const *vars; /* [nvar] names of the module variables it uses */
+    int uses_barrier;        /* 0: no barrier, no warp-wide operation anywhere */
 } sim_kernel_info;
 
 #endif

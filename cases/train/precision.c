@@ -12,14 +12,15 @@ typedef struct dump {
 
 static dump run(const char *precision)
 {
-    char command[1024], path[512];
+    char command[2048], path[512];
     dump d = {0};
     double sizes[2];
     snprintf(path, sizeof path, "%s/cases/gradient_%s.%ld.bin", OOMPROOF_BUILD_DIR, precision,
              (long)getpid());
     snprintf(command, sizeof command,
-             "LD_PRELOAD='%s/lib/liboomproof.so' '%s/cases/gradient_%s' '%s'", OOMPROOF_BUILD_DIR,
-             OOMPROOF_BUILD_DIR, precision, path);
+             "OOMPROOF_GRADIENT_FILE='%s' LD_PRELOAD='%s/lib/liboomproof.so' "
+             "'%s/cases/gradient_%s' print",
+             path, OOMPROOF_BUILD_DIR, OOMPROOF_BUILD_DIR, precision);
     ck_assert_msg(system(command) == 0, "failed: %s", command);
     FILE *f = fopen(path, "rb");
     ck_assert_ptr_nonnull(f);

@@ -83,20 +83,6 @@ static void keep_gradient(void *user)
     r->stepped = 1;
 }
 
-/* Cuts a generated room down to n points, evenly, so that it keeps its extent. */
-static void thin(pt_scene *s, int64_t n)
-{
-    if (s->n <= n) return;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t from = (int64_t)((double)i * (double)s->n / (double)n);
-        memmove(s->coord + 3 * i, s->coord + 3 * from, 3 * sizeof(float));
-        memmove(s->feature + PT_FEATURES * i, s->feature + PT_FEATURES * from,
-                PT_FEATURES * sizeof(float));
-        s->label[i] = s->label[from];
-    }
-    s->n = n;
-}
-
 void rig_open(rig *r, const rig_options *o)
 {
     *r = (rig){.o = *o};
@@ -119,8 +105,7 @@ void rig_open(rig *r, const rig_options *o)
         float voxel = o->voxel > 0 ? o->voxel : 0.1f;
         int i = 0;
         while (pt_room_points(3, i + 100 * s, 300000) < o->points[s]) i++;
-        ck_assert_int_eq(pt_room_make(3, i + 100 * s, 300000, voxel, &r->scene[s]), PT_OK);
-        thin(&r->scene[s], o->points[s]);
+        ck_assert_int_eq(pt_room_make(3, i + 100 * s, o->points[s], voxel, &r->scene[s]), PT_OK);
         r->key[s] = (uint32_t)s;
     }
     pt_status st = pt_trainer_open(&t, &r->t);

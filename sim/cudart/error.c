@@ -101,21 +101,21 @@ static const struct {
                                             "operation not supported on global/shared address "
                                             "space") E(cudaErrorInvalidPc,
                                                        "invalid program counter")
-                                            E(cudaErrorLaunchFailure, "unspecified launch failure") E(
-                                                cudaErrorCooperativeLaunchTooLarge,
-                                                "too many "
-                                                "blocks in "
-                                                "cooperative "
-                                                "launch") E(cudaErrorTensorMemoryLeak, "tensor "
-                                                                                       "memory "
-                                                                                       "leak")
-                                                E(
-                                                    cudaErrorNotPermitted,
-                                                    "operation not "
-                                                    "permitted") E(cudaErrorNotSupported,
-                                                                   "operation not supported")
-                                                    E(cudaErrorSystemNotReady, "system not yet "
-                                                                               "initialized")
+                                            E(cudaErrorLaunchFailure, "unspecified launch failure")
+                                                E(cudaErrorCooperativeLaunchTooLarge,
+                                                  "too many "
+                                                  "blocks in "
+                                                  "cooperative "
+                                                  "launch") E(cudaErrorTensorMemoryLeak,
+                                                              "tensor "
+                                                              "memory "
+                                                              "leak") E(cudaErrorNotPermitted,
+                                                                        "operation not "
+                                                                        "permitted")
+                                                    E(cudaErrorNotSupported, "operation not "
+                                                                             "supported") E(
+                                                        cudaErrorSystemNotReady, "system not yet "
+                                                                                 "initialized")
                                                         E(cudaErrorMpsClientTerminated,
                                                           "MPS client terminated")
                                                             E(cudaErrorStreamCaptureUnsupported,

@@ -122,7 +122,7 @@ pt_status pt_room_make(uint64_t seed, int i, int64_t max_points, float voxel, pt
     /* The room grows with its points so that a voxel's surface is nearly always hit: about two
      * points to a voxel-sized square, whatever the voxel. area of the surfaces of a room of size s:
      * about 4 s^2. */
-    double size = voxel * sqrt((double)n / 2 / 4);
+    double size = voxel * sqrt((double)n / 4 / 4);
     furnish(&r, &s, size < 6 * voxel ? 6 * voxel : size);
     for (int64_t k = 0; k < n; k++) {
         double pick = uniform(&s) * r.area, a = uniform(&s), b = uniform(&s);

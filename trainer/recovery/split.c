@@ -202,6 +202,28 @@ int64_t pt_count_voxels(const pt_fragment *f)
     return count;
 }
 
+static void drop_halves(pt_fragment *half[2])
+{
+    for (int h = 0; h < 2; h++) {
+        pt_fragment_free(half[h]);
+        half[h] = NULL;
+    }
+}
+
+/* One cut, kept if it is worth it. */
+static pt_status try_cut(const pt_fragment *f, const pt_cut *cut, const pt_split_options *o,
+                         int64_t whole, pt_fragment *half[2], pt_split_outcome *outcome)
+{
+    pt_status st = pt_split_at(f, cut, o->halo, half);
+    if (st != PT_OK) return st;
+    int64_t a = pt_count_voxels(half[0]), b = pt_count_voxels(half[1]);
+    int worth = (double)a <= o->worth * (double)whole && (double)b <= o->worth * (double)whole;
+    *outcome = worth ? PT_SPLIT_DONE : PT_SPLIT_NO_GAIN;
+    if (a < 0 || b < 0) st = pt_fail(PT_ERR_HOST, "no host memory to count voxels");
+    if (st != PT_OK || !worth) drop_halves(half);
+    return st;
+}
+
 pt_status pt_split_in_space(const pt_fragment *f, const pt_split_options *o, pt_fragment *half[2],
                             pt_split_outcome *outcome)
 {
@@ -210,21 +232,17 @@ pt_status pt_split_in_space(const pt_fragment *f, const pt_split_options *o, pt_
     half[0] = half[1] = NULL;
     TRY(pt_split_choose(f, o->mode, &cut, outcome));
     if (*outcome != PT_SPLIT_DONE) return PT_OK;
-    TRY(pt_split_at(f, &cut, o->halo, half));
-    int64_t whole = pt_count_voxels(f), a = pt_count_voxels(half[0]), b = pt_count_voxels(half[1]);
-    if (whole < 0 || a < 0 || b < 0) {
-        st = pt_fail(PT_ERR_HOST, "no host memory to count voxels");
-        goto done;
+    int64_t whole = pt_count_voxels(f);
+    if (whole < 0) return pt_fail(PT_ERR_HOST, "no host memory to count voxels");
+    TRY(try_cut(f, &cut, o, whole, half, outcome));
+    /* before points are given up: the median of each axis, which leaves two halves above the floor
+     */
+    for (int axis = 0; axis < 3 && *outcome == PT_SPLIT_NO_GAIN; axis++) {
+        if (f->shape.own < 2 * (PT_FLOOR + 1)) break;
+        cut = (pt_cut){.axis = axis, .median = 1};
+        TRY(try_cut(f, &cut, o, whole, half, outcome));
     }
-    if ((double)a > o->worth * (double)whole || (double)b > o->worth * (double)whole)
-        *outcome = PT_SPLIT_NO_GAIN;
 done:
-    if (st != PT_OK || *outcome != PT_SPLIT_DONE) {
-        for (int h = 0; h < 2; h++) {
-            pt_fragment_free(half[h]);
-            half[h] = NULL;
-        }
-    }
     return st;
 }
 
