@@ -122,18 +122,20 @@ static const struct {
     cublasStatus_t code;
     const char *name, *text;
 } names[] = {
-#define N(code, text) {code, #code, text},
-    N(CUBLAS_STATUS_SUCCESS, "success")
-        N(CUBLAS_STATUS_NOT_INITIALIZED, "the library was not initialized")
-            N(CUBLAS_STATUS_ALLOC_FAILED, "the resource allocation failed")
-                N(CUBLAS_STATUS_INVALID_VALUE, "an invalid value was given")
-                    N(CUBLAS_STATUS_ARCH_MISMATCH, "the device does not have this feature")
-                        N(CUBLAS_STATUS_MAPPING_ERROR, "an access to device memory failed")
-                            N(CUBLAS_STATUS_EXECUTION_FAILED, "the work failed on the device")
-                                N(CUBLAS_STATUS_INTERNAL_ERROR, "an internal operation failed")
-                                    N(CUBLAS_STATUS_NOT_SUPPORTED, "the function is not supported")
-                                        N(CUBLAS_STATUS_LICENSE_ERROR, "a license problem")
-#undef N
+    {CUBLAS_STATUS_SUCCESS, "CUBLAS_STATUS_SUCCESS", "success"},
+    {CUBLAS_STATUS_NOT_INITIALIZED, "CUBLAS_STATUS_NOT_INITIALIZED",
+     "the library was not initialized"},
+    {CUBLAS_STATUS_ALLOC_FAILED, "CUBLAS_STATUS_ALLOC_FAILED", "the resource allocation failed"},
+    {CUBLAS_STATUS_INVALID_VALUE, "CUBLAS_STATUS_INVALID_VALUE", "an invalid value was given"},
+    {CUBLAS_STATUS_ARCH_MISMATCH, "CUBLAS_STATUS_ARCH_MISMATCH",
+     "the device does not have this feature"},
+    {CUBLAS_STATUS_MAPPING_ERROR, "CUBLAS_STATUS_MAPPING_ERROR",
+     "an access to device memory failed"},
+    {CUBLAS_STATUS_EXECUTION_FAILED, "CUBLAS_STATUS_EXECUTION_FAILED",
+     "the work failed on the device"},
+    {CUBLAS_STATUS_INTERNAL_ERROR, "CUBLAS_STATUS_INTERNAL_ERROR", "an internal operation failed"},
+    {CUBLAS_STATUS_NOT_SUPPORTED, "CUBLAS_STATUS_NOT_SUPPORTED", "the function is not supported"},
+    {CUBLAS_STATUS_LICENSE_ERROR, "CUBLAS_STATUS_LICENSE_ERROR", "a license problem"},
 };
 
 API const char *cublasGetStatusName(cublasStatus_t s)

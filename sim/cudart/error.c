@@ -46,89 +46,64 @@ static const struct {
     cudaError_t code;
     const char *name, *text;
 } table[] = {
-#define E(code, text) {code, #code, text},
-    E(cudaSuccess, "no error") E(cudaErrorInvalidValue, "invalid argument") E(
-        cudaErrorMemoryAllocation,
-        "out of memory") E(cudaErrorInitializationError,
-                           "initialization error") E(cudaErrorInvalidConfiguration,
-                                                     "invalid configuration argument")
-        E(cudaErrorInvalidPitchValue, "invalid pitch argument") E(
-            cudaErrorInvalidSymbol,
-            "invalid device symbol") E(cudaErrorInvalidDevicePointer,
-                                       "invalid device pointer") E(cudaErrorInvalidMemcpyDirection,
-                                                                   "invalid copy direction for "
-                                                                   "memcpy")
-            E(cudaErrorInsufficientDriver,
-              "CUDA driver version is insufficient for CUDA runtime "
-              "version") E(cudaErrorDevicesUnavailable,
-                           "CUDA-capable "
-                           "device(s) "
-                           "is/are busy "
-                           "or "
-                           "unavailable") E(cudaErrorInvalidDeviceFunction,
-                                            "invalid device function") E(cudaErrorNoDevice,
-                                                                         "no CUDA-capable device "
-                                                                         "is detected")
-                E(cudaErrorInvalidDevice, "invalid device ordinal") E(
-                    cudaErrorInvalidKernelImage,
-                    "device kernel image is invalid") E(cudaErrorNoKernelImageForDevice,
-                                                        "no kernel image is available for "
-                                                        "execution on the device")
-                    E(cudaErrorECCUncorrectable, "uncorrectable ECC error encountered") E(
-                        cudaErrorInvalidPtx,
-                        "a PTX JIT compilation failed") E(cudaErrorNvlinkUncorrectable,
-                                                          "uncorrectable NVLink error detected "
-                                                          "during the execution")
-                        E(cudaErrorJitCompilerNotFound, "PTX JIT compiler library not found") E(
-                            cudaErrorContained,
-                            "contained memory error") E(cudaErrorInvalidResourceHandle,
-                                                        "invalid resource handle")
-                            E(cudaErrorSymbolNotFound, "named symbol not found") E(
-                                cudaErrorNotReady,
-                                "device not ready") E(cudaErrorIllegalAddress,
-                                                      "an illegal memory access was encountered")
-                                E(cudaErrorLaunchOutOfResources,
-                                  "too many resources requested for "
-                                  "launch") E(cudaErrorLaunchTimeout,
-                                              "the launch timed out and was terminated")
-                                    E(cudaErrorAssert, "device-side assert triggered") E(
-                                        cudaErrorHardwareStackError,
-                                        "hardware stack error") E(cudaErrorIllegalInstruction,
-                                                                  "an illegal instruction was "
-                                                                  "encountered")
-                                        E(cudaErrorMisalignedAddress, "misaligned address") E(
-                                            cudaErrorInvalidAddressSpace,
-                                            "operation not supported on global/shared address "
-                                            "space") E(cudaErrorInvalidPc,
-                                                       "invalid program counter")
-                                            E(cudaErrorLaunchFailure, "unspecified launch failure")
-                                                E(cudaErrorCooperativeLaunchTooLarge,
-                                                  "too many "
-                                                  "blocks in "
-                                                  "cooperative "
-                                                  "launch") E(cudaErrorTensorMemoryLeak,
-                                                              "tensor "
-                                                              "memory "
-                                                              "leak") E(cudaErrorNotPermitted,
-                                                                        "operation not "
-                                                                        "permitted")
-                                                    E(cudaErrorNotSupported, "operation not "
-                                                                             "supported") E(
-                                                        cudaErrorSystemNotReady, "system not yet "
-                                                                                 "initialized")
-                                                        E(cudaErrorMpsClientTerminated,
-                                                          "MPS client terminated")
-                                                            E(cudaErrorStreamCaptureUnsupported,
-                                                              "operation not permitted when stream "
-                                                              "is capturing")
-                                                                E(cudaErrorStreamCaptureInvalidated,
-                                                                  "operation failed due to a "
-                                                                  "previous error during capture")
-                                                                    E(cudaErrorExternalDevice,
-                                                                      "external device error")
-                                                                        E(cudaErrorUnknown,
-                                                                          "unknown error")
-#undef E
+    {cudaSuccess, "cudaSuccess", "no error"},
+    {cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument"},
+    {cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory"},
+    {cudaErrorInitializationError, "cudaErrorInitializationError", "initialization error"},
+    {cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration",
+     "invalid configuration argument"},
+    {cudaErrorInvalidPitchValue, "cudaErrorInvalidPitchValue", "invalid pitch argument"},
+    {cudaErrorInvalidSymbol, "cudaErrorInvalidSymbol", "invalid device symbol"},
+    {cudaErrorInvalidDevicePointer, "cudaErrorInvalidDevicePointer", "invalid device pointer"},
+    {cudaErrorInvalidMemcpyDirection, "cudaErrorInvalidMemcpyDirection",
+     "invalid copy direction for memcpy"},
+    {cudaErrorInsufficientDriver, "cudaErrorInsufficientDriver",
+     "CUDA driver version is insufficient for CUDA runtime version"},
+    {cudaErrorDevicesUnavailable, "cudaErrorDevicesUnavailable",
+     "CUDA-capable device(s) is/are busy or unavailable"},
+    {cudaErrorInvalidDeviceFunction, "cudaErrorInvalidDeviceFunction", "invalid device function"},
+    {cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
+    {cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
+    {cudaErrorInvalidKernelImage, "cudaErrorInvalidKernelImage", "device kernel image is invalid"},
+    {cudaErrorNoKernelImageForDevice, "cudaErrorNoKernelImageForDevice",
+     "no kernel image is available for execution on the device"},
+    {cudaErrorECCUncorrectable, "cudaErrorECCUncorrectable", "uncorrectable ECC error encountered"},
+    {cudaErrorInvalidPtx, "cudaErrorInvalidPtx", "a PTX JIT compilation failed"},
+    {cudaErrorNvlinkUncorrectable, "cudaErrorNvlinkUncorrectable",
+     "uncorrectable NVLink error detected during the execution"},
+    {cudaErrorJitCompilerNotFound, "cudaErrorJitCompilerNotFound",
+     "PTX JIT compiler library not found"},
+    {cudaErrorContained, "cudaErrorContained", "contained memory error"},
+    {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
+    {cudaErrorSymbolNotFound, "cudaErrorSymbolNotFound", "named symbol not found"},
+    {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
+    {cudaErrorIllegalAddress, "cudaErrorIllegalAddress",
+     "an illegal memory access was encountered"},
+    {cudaErrorLaunchOutOfResources, "cudaErrorLaunchOutOfResources",
+     "too many resources requested for launch"},
+    {cudaErrorLaunchTimeout, "cudaErrorLaunchTimeout", "the launch timed out and was terminated"},
+    {cudaErrorAssert, "cudaErrorAssert", "device-side assert triggered"},
+    {cudaErrorHardwareStackError, "cudaErrorHardwareStackError", "hardware stack error"},
+    {cudaErrorIllegalInstruction, "cudaErrorIllegalInstruction",
+     "an illegal instruction was encountered"},
+    {cudaErrorMisalignedAddress, "cudaErrorMisalignedAddress", "misaligned address"},
+    {cudaErrorInvalidAddressSpace, "cudaErrorInvalidAddressSpace",
+     "operation not supported on global/shared address space"},
+    {cudaErrorInvalidPc, "cudaErrorInvalidPc", "invalid program counter"},
+    {cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure"},
+    {cudaErrorCooperativeLaunchTooLarge, "cudaErrorCooperativeLaunchTooLarge",
+     "too many blocks in cooperative launch"},
+    {cudaErrorTensorMemoryLeak, "cudaErrorTensorMemoryLeak", "tensor memory leak"},
+    {cudaErrorNotPermitted, "cudaErrorNotPermitted", "operation not permitted"},
+    {cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported"},
+    {cudaErrorSystemNotReady, "cudaErrorSystemNotReady", "system not yet initialized"},
+    {cudaErrorMpsClientTerminated, "cudaErrorMpsClientTerminated", "MPS client terminated"},
+    {cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported",
+     "operation not permitted when stream is capturing"},
+    {cudaErrorStreamCaptureInvalidated, "cudaErrorStreamCaptureInvalidated",
+     "operation failed due to a previous error during capture"},
+    {cudaErrorExternalDevice, "cudaErrorExternalDevice", "external device error"},
+    {cudaErrorUnknown, "cudaErrorUnknown", "unknown error"},
 };
 
 API const char *cudaGetErrorName(cudaError_t e)
