@@ -1,0 +1,112 @@
+/* differences.c - the gradient itself, in double: central differences of the loss on at least 50
+ * entries of every parameter tensor. */
+#include "case.h"
+#include "recovery/stage.h"
+#include "rig.h"
+#include <math.h>
+
+typedef struct problem {
+    rig r;
+    pt_fragment *f;
+    double divisor;
+} problem;
+
+static void open_problem(problem *p, int64_t points)
+{
+    pt_augment none = {0};
+    uint32_t key = 0;
+    rig_open(&p->r, &(rig_options){.scenes = 1, .points = {points}, .width0 = 4, .voxel = 0.1f});
+    ck_assert_int_eq(pt_fragment_join(p->r.scene, &key, 1, PT_ROOM_CLASSES, NULL, &p->f), PT_OK);
+    p->divisor = pt_fragment_valid_weight(p->f);
+    ck_assert_int_eq(pt_stage_up(&p->r.t->device, p->f, &none), PT_OK);
+}
+
+static void close_problem(problem *p)
+{
+    pt_stage_discard(&p->r.t->device, p->f);
+    pt_fragment_free(p->f);
+    rig_close(&p->r);
+}
+
+static double loss_of(problem *p, int backward)
+{
+    pt_pass pass = {.divisor = p->divisor, .backward = backward};
+    pt_status st = pt_net_pass(p->r.t->net, &p->f->device, &p->f->shape, &pass);
+    ck_assert_msg(st == PT_OK, "%s", pt_error_last()->message);
+    return pass.loss;
+}
+
+static double at(problem *p, size_t i, real x, double h)
+{
+    real moved = x + (real)h;
+    ck_assert_int_eq(pt_trainer_write(p->r.t, p->r.t->net->param + i, 1, &moved), PT_OK);
+    return loss_of(p, 0);
+}
+
+START_TEST(every_parameter_tensor_agrees_with_central_differences)
+{
+    problem p;
+    open_problem(&p, 500);
+    pt_net *n = p.r.t->net;
+    loss_of(&p, 1);
+    real *g = rig_copy(&p.r, p.r.start.param), *param = rig_copy(&p.r, p.r.start.param);
+    ck_assert_int_eq(pt_trainer_read(p.r.t, n->scratch, n->nparams, g), PT_OK);
+    double all = 0, worst = 0;
+    for (size_t i = 0; i < n->nparams; i++) all = fmax(all, fabs((double)g[i]));
+    for (int t = 0; t < n->ntensors; t++) {
+        const pt_tensor *k = &n->tensor[t];
+        size_t entries = k->count < 50 ? k->count : 50;
+        double largest = 1e-3 * all;
+        for (size_t i = 0; i < k->count; i++)
+            largest = fmax(largest, fabs((double)g[k->offset + i]));
+        for (size_t e = 0; e < entries; e++) {
+            size_t i = k->offset + e * k->count / entries;
+            /* two step sizes: where a ReLU changes sides within the larger one, the smaller decides
+             */
+            double best = INFINITY;
+            for (double h = 1e-5; h >= 1e-7; h /= 10) {
+                double d = (at(&p, i, param[i], h) - at(&p, i, param[i], -h)) / (2 * h);
+                best = fmin(best, fabs(d - (double)g[i]) / largest);
+            }
+            at(&p, i, param[i], 0);
+            ck_assert_msg(best <= 1e-6, "%s[%zu]: gradient %.12g is off by %.3g", k->name,
+                          i - k->offset, (double)g[i], best);
+            worst = fmax(worst, best);
+        }
+    }
+    printf("%d tensors, at most 50 entries each: worst relative difference %.2g\n", n->ntensors,
+           worst);
+    free(g);
+    free(param);
+    close_problem(&p);
+}
+END_TEST
+
+START_TEST(two_runs_are_equal_in_every_bit)
+{
+    problem p;
+    open_problem(&p, 3000);
+    pt_net *n = p.r.t->net;
+    real *a = rig_copy(&p.r, p.r.start.param), *b = rig_copy(&p.r, p.r.start.param);
+    loss_of(&p, 1);
+    ck_assert_int_eq(pt_trainer_read(p.r.t, n->scratch, n->nparams, a), PT_OK);
+    loss_of(&p, 1);
+    ck_assert_int_eq(pt_trainer_read(p.r.t, n->scratch, n->nparams, b), PT_OK);
+    ck_assert_mem_eq(a, b, n->nparams * sizeof *a);
+    free(a);
+    free(b);
+    close_problem(&p);
+}
+END_TEST
+
+START_TEST(the_halo_comes_from_the_net)
+{
+    ck_assert_int_eq(pt_net_halo(&(pt_net_options){.width = {32, 64, 128}, .convs = 1}), 14);
+    ck_assert_int_eq(pt_net_halo(&(pt_net_options){.width = {32, 64, 128}, .convs = 2}), 24);
+}
+END_TEST
+
+static const case_entry cases[] = {
+#include "differences.def"
+};
+CASE_MAIN("differences")
