@@ -1,5 +1,5 @@
 # A thin front of CMake: each goal installs what is missing, configures and builds, then does its work.
-.PHONY: build test torture demo coverage format clean
+.PHONY: build test torture demo coverage bench format clean
 PRESET = dev
 
 build:
@@ -15,6 +15,9 @@ torture: build
 
 demo: build
 	@sh scripts/demo.sh
+
+bench: build
+	@python3 bench/bench.py
 
 coverage:
 	@sh scripts/coverage.sh

@@ -12,6 +12,10 @@ target_compile_options(oomproof_flags INTERFACE
 # NVIDIA's. LD_LIBRARY_PATH can swap one for the other at run time; without it the run path finds
 # the simulated ones, which report "no device" unless they were asked for.
 if(OOMPROOF_GPU)
+  set(OOMPROOF_CUDA_LIB /usr/local/cuda/lib64 CACHE PATH "where NVIDIA's libraries lie")
+  foreach(lib cudart.so.13 cublas.so.13 cudnn.so.9)
+    list(APPEND OOMPROOF_NVIDIA_LIBS ${OOMPROOF_CUDA_LIB}/lib${lib})
+  endforeach()
   set(OOMPROOF_DEVICE_LIBS ${OOMPROOF_NVIDIA_LIBS})
 else()
   set(OOMPROOF_DEVICE_LIBS sim_cudart sim_cublas sim_cudnn)

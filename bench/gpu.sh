@@ -1,0 +1,14 @@
+#!/bin/sh
+# gpu.sh - for a machine with a GPU, nvcc, CMake and nothing else: builds for sm_90 with PTX against NVIDIA's libraries
+# and runs the tests labelled gpu. Without a device it builds and says what it skipped.
+set -eu
+cd "$(dirname "$0")/.."
+command -v nvcc >/dev/null 2>&1 || PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin
+lib=$(dirname "$(dirname "$(command -v nvcc)")")/lib64
+cmake -S . -B build-gpu -DOOMPROOF_GPU=ON -DOOMPROOF_CUDA_LIB="$lib" -DCMAKE_BUILD_TYPE=RelWithDebInfo >/dev/null
+cmake --build build-gpu -j
+if [ -e /dev/nvidiactl ]; then
+    LD_LIBRARY_PATH=$lib ctest --test-dir build-gpu -L gpu --output-on-failure
+else
+    echo "built; 1 test skipped for want of a device: gpu.trains"
+fi
