@@ -27,7 +27,6 @@ OOMPROOF_WEAK uint64_t op_live_bytes(void);
 OOMPROOF_WEAK uint64_t op_peak_bytes(int reset);
 OOMPROOF_WEAK const char *op_phase(const char *phase);
 OOMPROOF_WEAK const char *op_tag(const char *tag);
-OOMPROOF_WEAK void op_watch(const char *name, const void *device, size_t bytes);
 OOMPROOF_WEAK void op_observe(void (*fn)(const char *call, uint64_t nth, void *user), void *user);
 
 /* 1 when the shim is loaded. */
@@ -87,12 +86,6 @@ static inline const char *oomproof_phase(const char *phase)
 static inline const char *oomproof_tag(const char *tag)
 {
     return op_tag ? op_tag(tag) : NULL;
-}
-
-/* Names a device buffer, so that reports and poison(buffer=...) can speak of it. */
-static inline void oomproof_watch(const char *name, const void *device, size_t bytes)
-{
-    if (op_watch) op_watch(name, device, bytes);
 }
 
 /* fn is called before every intercepted call, outside the shim's locks, on the calling thread; it

@@ -42,8 +42,3 @@ const char *pt_tag_get(void)
 {
     return current_tag;
 }
-
-void pt_probe_watch(const char *name, const void *device, size_t bytes)
-{
-    oomproof_watch(name, device, bytes);
-}

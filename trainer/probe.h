@@ -2,8 +2,6 @@
  * trainer that includes oomproof.h is probe.c. */
 #ifndef PT_PROBE_H
 #define PT_PROBE_H
-#include <stddef.h>
-
 typedef enum pt_phase {
     PT_PHASE_NONE,
     PT_PHASE_SETUP,
@@ -29,6 +27,5 @@ const char *pt_phase_name(pt_phase phase);
  * storage that outlives them. Returns the tag before. */
 const char *pt_tag_set(const char *tag);
 const char *pt_tag_get(void); /* never NULL */
-void pt_probe_watch(const char *name, const void *device, size_t bytes);
 
 #endif

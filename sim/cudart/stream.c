@@ -4,12 +4,12 @@
 #include <time.h>
 
 struct CUstream_st {
-    unsigned flags, magic;
+    unsigned flags;
     struct CUstream_st *next;
 };
 struct CUevent_st {
     double when; /* milliseconds; < 0: not recorded */
-    unsigned flags, magic;
+    unsigned flags;
     struct CUevent_st *next;
 };
 #define STREAM_MAGIC 0x53747265u
@@ -45,7 +45,7 @@ API cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned flags)
     ENTER();
     struct CUstream_st *s = out ? calloc(1, sizeof *s) : NULL;
     if (!s) LEAVE(out ? cudaErrorMemoryAllocation : cudaErrorInvalidValue);
-    *s = (struct CUstream_st){flags, STREAM_MAGIC, streams};
+    *s = (struct CUstream_st){flags, streams};
     streams = s;
     *out = s;
     LEAVE(cudaSuccess);
@@ -94,7 +94,7 @@ API cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags)
     ENTER();
     struct CUevent_st *e = out ? calloc(1, sizeof *e) : NULL;
     if (!e) LEAVE(out ? cudaErrorMemoryAllocation : cudaErrorInvalidValue);
-    *e = (struct CUevent_st){-1, flags, EVENT_MAGIC, events};
+    *e = (struct CUevent_st){-1, flags, events};
     events = e;
     *out = e;
     LEAVE(cudaSuccess);

@@ -279,60 +279,27 @@ DIRECTED3(sqrtf_, float, __builtin_sqrtf(x))
 DIRECTED3(sqrtd_, double, __builtin_sqrt(x))
 DIRECTED3(fmaf_, float, fmaf(x, y, z))
 DIRECTED3(fmad_, double, fma(x, y, z))
-#define NARROW(mode)                             \
-    COLD float d2f_##mode(double a)              \
-    {                                            \
-        volatile double x = a;                   \
-        volatile float r;                        \
-        int before = fegetround();               \
-        fesetround(MODE_##mode);                 \
-        r = (float)x;                            \
-        fesetround(before);                      \
-        return r;                                \
-    }                                            \
-    COLD float s642f_##mode(int64_t a)           \
-    {                                            \
-        volatile int64_t x = a;                  \
-        volatile float r;                        \
-        int before = fegetround();               \
-        fesetround(MODE_##mode);                 \
-        r = (float)x;                            \
-        fesetround(before);                      \
-        return r;                                \
-    }                                            \
-    COLD float u642f_##mode(uint64_t a)          \
-    {                                            \
-        volatile float r;                        \
-        volatile long double x = (long double)a; \
-        int before = fegetround();               \
-        fesetround(MODE_##mode);                 \
-        r = (float)x;                            \
-        fesetround(before);                      \
-        return r;                                \
-    }                                            \
-    COLD double s642d_##mode(int64_t a)          \
-    {                                            \
-        volatile int64_t x = a;                  \
-        volatile double r;                       \
-        int before = fegetround();               \
-        fesetround(MODE_##mode);                 \
-        r = (double)x;                           \
-        fesetround(before);                      \
-        return r;                                \
-    }                                            \
-    COLD double u642d_##mode(uint64_t a)         \
-    {                                            \
-        volatile double r;                       \
-        volatile long double x = (long double)a; \
-        int before = fegetround();               \
-        fesetround(MODE_##mode);                 \
-        r = (double)x;                           \
-        fesetround(before);                      \
-        return r;                                \
+/* Conversions that round in a direction; `via` holds every value of the source exactly. */
+#define CONVERT(name, from, via, to, mode) \
+    COLD to name##_##mode(from a)          \
+    {                                      \
+        volatile via x = (via)a;           \
+        volatile to r;                     \
+        int before = fegetround();         \
+        fesetround(MODE_##mode);           \
+        r = (to)x;                         \
+        fesetround(before);                \
+        return r;                          \
     }
-NARROW(rz)
-NARROW(rm)
-NARROW(rp)
+#define CONVERT3(name, from, via, to) \
+    CONVERT(name, from, via, to, rz)  \
+    CONVERT(name, from, via, to, rm)  \
+    CONVERT(name, from, via, to, rp)
+CONVERT3(d2f, double, double, float)
+CONVERT3(s642f, int64_t, int64_t, float)
+CONVERT3(s642d, int64_t, int64_t, double)
+CONVERT3(u642f, uint64_t, long double, float)
+CONVERT3(u642d, uint64_t, long double, double)
 
 /* float -> integer: saturates, NaN becomes 0 (sources above 2^63 that are NaN included) */
 HOT int64_t d2s_(double x, double lo, double hi, int64_t min, int64_t max)

@@ -51,7 +51,6 @@ pt_status pt_dataset_open(const pt_data_options *o, pt_dataset **out);
 void pt_dataset_free(pt_dataset *d);
 int pt_dataset_count(const pt_dataset *d);
 int pt_dataset_classes(const pt_dataset *d);
-const char *pt_dataset_class_name(const pt_dataset *d, int label);
 int pt_dataset_skipped(const pt_dataset *d);
 /* Loads scene i; the caller frees it with pt_scene_free. */
 pt_status pt_dataset_load(pt_dataset *d, int i, pt_scene *out);

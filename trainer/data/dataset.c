@@ -29,9 +29,6 @@ struct pt_dataset {
     float voxel;
 };
 
-static const char *const room_class[PT_ROOM_CLASSES] = {"floor", "wall",     "table",
-                                                        "chair", "cupboard", "lamp"};
-
 static int ends_with(const char *s, const char *end)
 {
     size_t n = strlen(s), m = strlen(end);
@@ -246,11 +243,6 @@ int pt_dataset_classes(const pt_dataset *d)
 int pt_dataset_skipped(const pt_dataset *d)
 {
     return d->skipped;
-}
-
-const char *pt_dataset_class_name(const pt_dataset *d, int label)
-{
-    return !d->mapped && label >= 0 && label < PT_ROOM_CLASSES ? room_class[label] : "";
 }
 
 pt_status pt_dataset_load(pt_dataset *d, int i, pt_scene *out)

@@ -63,10 +63,6 @@ pt_status pt_trainer_open(const pt_trainer_options *o, pt_trainer **out)
         t->running_before = p;
     }
     t->halo = pt_net_halo(&o->net);
-    pt_probe_watch("param", t->net->param, t->net->nparams * sizeof(real));
-    pt_probe_watch("grad", t->net->grad, t->net->nparams * sizeof(real));
-    pt_probe_watch("adamw.m", t->adamw.m, t->net->nparams * sizeof(real));
-    pt_probe_watch("adamw.v", t->adamw.v, t->net->nparams * sizeof(real));
     TRY(pt_device_sync(&t->device));
     *out = t;
 done:

@@ -1,0 +1,13 @@
+/* live.h - device bytes allocated and not freed: each request rounded up to 512, as the driver
+ * does. Not locked: the caller holds the shim's lock. */
+#ifndef OP_LIVE_H
+#define OP_LIVE_H
+#include <stdint.h>
+
+void op_live_add(void *p, uint64_t bytes);
+/* Its bytes, 0 where p is not known. */
+uint64_t op_live_remove(void *p);
+uint64_t op_live_now(void);
+uint64_t op_live_peak(int reset);
+
+#endif
