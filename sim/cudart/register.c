@@ -80,24 +80,33 @@ sim_function *sim_function_find(const void *key)
     return NULL;
 }
 
-cudaError_t sim_module_load(sim_module *m)
+sim_function *sim_function_next(sim_function *f)
 {
-    const sim_ptx_var *v;
+    return f ? f->next : functions;
+}
+
+cudaError_t sim_module_read(sim_module *m)
+{
     const char *reason = "";
     char error[256];
-    if (m->tried) return m->ptx ? cudaSuccess : cudaErrorInvalidKernelImage;
-    m->tried = 1;
+    if (m->read) return m->ptx ? cudaSuccess : cudaErrorInvalidKernelImage;
+    m->read = 1;
     m->text = sim_fatbin_ptx(m->fatbin, &m->text_bytes, &reason);
     if (!m->text) {
         sim_say("this program's device code cannot be run: %s", reason);
         return cudaErrorInvalidKernelImage;
     }
-    sim_ptx *ptx = sim_ptx_parse(m->text, m->text_bytes, error, sizeof error);
-    if (!ptx) {
+    m->ptx = sim_ptx_parse(m->text, m->text_bytes, error, sizeof error);
+    if (!m->ptx) {
         sim_say("this program's PTX cannot be read: %s", error);
         return cudaErrorInvalidPtx;
     }
-    int n = sim_ptx_vars(ptx, &v);
+    return cudaSuccess;
+}
+
+/* A failure leaves nothing behind: lazily loaded, it may fit at the next launch. */
+static cudaError_t place_variables(sim_module *m, const sim_ptx_var *v, int n)
+{
     m->global = calloc((size_t)n + 1, sizeof *m->global);
     if (!m->global) return cudaErrorMemoryAllocation;
     for (int i = 0; i < n; i++) {
@@ -105,11 +114,9 @@ cudaError_t sim_module_load(sim_module *m)
         /* module variables are part of what the context holds: not the program's allocations */
         cudaError_t e = sim_memory_alloc(v[i].bytes ? v[i].bytes : 1, 1, &p);
         if (e != cudaSuccess) {
-            m->tried = 0; /* lazily loaded: it may fit at the next launch */
             while (m->nglobal) sim_memory_free((void *)(uintptr_t)m->global[--m->nglobal].address);
             free(m->global);
             m->global = NULL;
-            sim_ptx_free(ptx);
             return e;
         }
         m->global[m->nglobal++] =
@@ -118,7 +125,18 @@ cudaError_t sim_module_load(sim_module *m)
         memset(host, 0, v[i].bytes);
         if (v[i].init) memcpy(host, v[i].init, v[i].init_bytes);
     }
-    m->ptx = ptx;
+    return cudaSuccess;
+}
+
+cudaError_t sim_module_load(sim_module *m)
+{
+    const sim_ptx_var *v;
+    if (m->global) return cudaSuccess;
+    cudaError_t e = sim_module_read(m);
+    if (e != cudaSuccess) return e;
+    int n = sim_ptx_vars(m->ptx, &v);
+    e = place_variables(m, v, n);
+    if (e != cudaSuccess) return e;
     for (int i = 0; i < n; i++)
         for (int r = 0; r < v[i].nreloc; r++) {
             uint64_t a;

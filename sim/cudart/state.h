@@ -47,14 +47,16 @@ typedef struct sim_function {
     struct sim_function *next;
 } sim_function;
 sim_function *sim_function_find(const void *host_or_handle);
+sim_function *sim_function_next(sim_function *f); /* of all that are registered; NULL: the first */
 cudaError_t sim_variable_address(const char *name, const sim_module *m, uint64_t *out);
 
 struct sim_module {
     const void *fatbin;
-    sim_ptx *ptx; /* parsed at the first launch */
+    sim_ptx *ptx; /* parsed before the first launch */
     const char *text;
     size_t text_bytes;
-    int tried;
+    int read;
+    uint64_t key; /* of its compiled kernels; 0: not known yet */
     struct sim_global {
         const char *name;
         uint64_t address;
@@ -65,7 +67,8 @@ struct sim_module {
 };
 /* fatbin.c: the PTX text in a registered fat binary; NULL with a reason */
 const char *sim_fatbin_ptx(const void *wrapper, size_t *bytes, const char **reason);
-cudaError_t sim_module_load(sim_module *m); /* parse, place variables */
+cudaError_t sim_module_read(sim_module *m); /* finds and parses the PTX */
+cudaError_t sim_module_load(sim_module *m); /* ... and places its variables */
 
 /* ---- jit.c ---- */
 /* The kernel compiled and loaded; *info NULL and a message on stderr when it cannot be. */

@@ -1,0 +1,161 @@
+/* compile.c - runs the C compiler over a translated kernel; several may run at a time. A file
+ * appears under its name only when it is whole: written aside, sealed, renamed. */
+#define _GNU_SOURCE
+#include "jit.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+extern char **environ;
+
+static const char *const flags[] = {"-O2", "-std=gnu11", "-fPIC", "-shared", "-w", "-march=native",
+                                    /* what PTX means and C does not: no fused multiply-add of its
+                                     * own, no assumption about types in memory or about overflow */
+                                    "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv",
+                                    "-fno-trapping-math", "-fno-math-errno", "-x", "c"};
+#define NFLAGS (sizeof flags / sizeof *flags)
+
+static const char *compiler(void)
+{
+    const char *cc = getenv("OOMPROOF_SIM_CC");
+    return cc && *cc ? cc : "cc";
+}
+
+/* Identity of the compiler: where the name leads, its size and time; no process is started for it.
+ */
+static uint64_t compiler_hash(void)
+{
+    const char *cc = compiler(), *path = getenv("PATH");
+    char file[4096];
+    uint64_t h = sim_fnv_text(SIM_FNV_START, cc);
+    struct stat st;
+    if (strchr(cc, '/')) {
+        if (stat(cc, &st) == 0) h = sim_fnv(h, &st.st_mtim, sizeof st.st_mtim);
+        return h;
+    }
+    for (const char *p = path ? path : "/usr/bin"; *p;) {
+        size_t n = strcspn(p, ":");
+        snprintf(file, sizeof file, "%.*s/%s", (int)n, p, cc);
+        char *real = realpath(file, NULL);
+        if (real && stat(real, &st) == 0) {
+            h = sim_fnv_text(h, real);
+            h = sim_fnv(h, &st.st_size, sizeof st.st_size);
+            h = sim_fnv(h, &st.st_mtim, sizeof st.st_mtim);
+            free(real);
+            return h;
+        }
+        free(real);
+        p += n + (p[n] == ':');
+    }
+    return h;
+}
+
+static uint64_t cpu_hash(void)
+{
+    uint64_t h = SIM_FNV_START;
+#if defined(__x86_64__)
+    unsigned r[4];
+    for (unsigned leaf = 1; leaf <= 7; leaf += 6)
+        if (__get_cpuid_count(leaf, 0, &r[0], &r[1], &r[2], &r[3])) {
+            if (leaf == 1) r[1] = 0; /* holds the number of the core */
+            h = sim_fnv(h, r, sizeof r);
+        }
+#endif
+    return h;
+}
+
+uint64_t sim_compile_identity(void)
+{
+    uint64_t h = compiler_hash() ^ cpu_hash();
+    for (size_t i = 0; i < NFLAGS; i++) h = sim_fnv_text(h, flags[i]);
+    return h;
+}
+
+/* The compiler must not run under the shim, nor find the simulated libraries. */
+static char **clean_environment(void)
+{
+    size_t n = 0, k = 0;
+    while (environ[n]) n++;
+    char **e = calloc(n + 1, sizeof *e);
+    for (size_t i = 0; e && i < n; i++)
+        if (strncmp(environ[i], "LD_", 3) && strncmp(environ[i], "OOMPROOF_", 9))
+            e[k++] = environ[i];
+    return e;
+}
+
+static int spawn_compiler(sim_compile *c)
+{
+    const char *argv[NFLAGS + 8];
+    size_t n = 0;
+    posix_spawn_file_actions_t files;
+    argv[n++] = compiler();
+    for (size_t i = 0; i < NFLAGS; i++) argv[n++] = flags[i];
+    argv[n++] = c->source;
+    argv[n++] = "-o";
+    argv[n++] = c->made;
+    argv[n++] = "-lm";
+    argv[n] = NULL;
+    char **env = clean_environment();
+    if (!env || posix_spawn_file_actions_init(&files) != 0) {
+        free(env);
+        return 0;
+    }
+    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&files, 1, c->log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    posix_spawn_file_actions_adddup2(&files, 1, 2);
+    int e = posix_spawnp(&c->pid, argv[0], &files, NULL, (char **)argv, env);
+    posix_spawn_file_actions_destroy(&files);
+    free(env);
+    if (e != 0)
+        sim_say("the C compiler %s cannot be started: %s; install it or set OOMPROOF_SIM_CC",
+                argv[0], strerror(e));
+    return e == 0;
+}
+
+int sim_compile_start(sim_compile *c, const sim_ptx *ptx, int kernel, const char *folder,
+                      int serial)
+{
+    long self = (long)getpid();
+    snprintf(c->source, sizeof c->source, "%s/%ld.%d.c", folder, self, serial);
+    snprintf(c->made, sizeof c->made, "%s/%ld.%d.so", folder, self, serial);
+    snprintf(c->log, sizeof c->log, "%s/%ld.%d.log", folder, self, serial);
+    FILE *f = fopen(c->source, "we");
+    c->refused = f ? sim_ptx_emit(ptx, kernel, f) : -1;
+    if (f && fclose(f) != 0) c->refused = -1;
+    if (c->refused < 0) sim_say("%s cannot be written: %s", c->source, strerror(errno));
+    if (c->refused >= 0 && spawn_compiler(c)) return 1;
+    unlink(c->source);
+    return 0;
+}
+
+int sim_compile_finish(sim_compile *c, const char *kernel, const char *object, int loud)
+{
+    int status = -1;
+    while (waitpid(c->pid, &status, 0) < 0)
+        if (errno != EINTR) { /* somebody else reaps our children: the object tells */
+            status = access(c->made, R_OK) == 0 ? 0 : -1;
+            break;
+        }
+    int compiled = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    int ok = compiled && sim_cache_seal(c->made) && rename(c->made, object) == 0;
+    if (compiled && !ok && loud) sim_say("%s cannot be written: %s", object, strerror(errno));
+    if (!compiled && loud)
+        sim_say("kernel %s could not be compiled; what the compiler said is in %s, the source "
+                "beside it",
+                kernel, c->log);
+    if (compiled || !loud) {
+        unlink(c->source);
+        unlink(c->log);
+    }
+    unlink(c->made);
+    return ok;
+}

@@ -1,0 +1,34 @@
+/* jit.h - from a kernel's PTX to a loaded shared object: what jit.c, compile.c and cache.c share.
+ */
+#ifndef SIM_JIT_H
+#define SIM_JIT_H
+#include "state.h"
+#include <sys/types.h>
+
+#define SIM_FNV_START 14695981039346656037u
+#define SIM_PATH      4400
+
+/* ---- cache.c: the folder of compiled kernels ---- */
+uint64_t sim_fnv(uint64_t h, const void *data, size_t n);
+uint64_t sim_fnv_text(uint64_t h, const char *s);
+/* The folder, made if needed; NULL and a message when there is none. *kept is 0 where it is a
+ * temporary one, whose files go when they are loaded. */
+const char *sim_cache_folder(int *kept);
+int sim_cache_whole(const char *path); /* it ends in the checksum of what is before */
+int sim_cache_seal(const char *path);  /* appends that checksum; 0: not written */
+
+/* ---- compile.c: cc ---- */
+/* One running compiler. Its files lie in the folder under the process's id until it is done. */
+typedef struct sim_compile {
+    pid_t pid;
+    int refused; /* instructions that the translator does not know */
+    char source[SIM_PATH], made[SIM_PATH], log[SIM_PATH];
+} sim_compile;
+uint64_t sim_compile_identity(void); /* compiler, its flags, the processor's features */
+/* serial: tells those that run at a time apart */
+int sim_compile_start(sim_compile *c, const sim_ptx *ptx, int kernel, const char *folder,
+                      int serial);
+/* Waits; 1: the whole, sealed object has its name. `loud`: a failure is said, its log kept. */
+int sim_compile_finish(sim_compile *c, const char *kernel, const char *object, int loud);
+
+#endif
