@@ -9,7 +9,8 @@ __global__ void voxel_keys_kernel(int64_t n, const float *coord, const int32_t *
     float edge = voxel[slot[i]];
     uint64_t k = (uint64_t)slot[i];
     for (int a = 2; a >= 0; a--) {
-        int32_t v = (int32_t)floorf(__fdiv_rn(coord[3 * i + a], edge)) + PT_VOXEL_BIAS;
+        /* 64 bits: the bias added to a coordinate far outside must not wrap */
+        int64_t v = (int64_t)floorf(__fdiv_rn(coord[3 * i + a], edge)) + PT_VOXEL_BIAS;
         v = v < 0 ? 0 : v > 2 * PT_VOXEL_BIAS - 1 ? 2 * PT_VOXEL_BIAS - 1 : v;
         k = k << 18 | (uint64_t)v;
     }
