@@ -7,6 +7,15 @@ set(CMAKE_SKIP_BUILD_RPATH ON) # LD_LIBRARY_PATH decides which device a program 
 add_library(oomproof_flags INTERFACE)
 target_compile_options(oomproof_flags INTERFACE
   $<$<COMPILE_LANGUAGE:C>:-Wall;-Wextra;-Wshadow;-Wstrict-prototypes;-Wmissing-prototypes;-fno-omit-frame-pointer>)
+# ASan and UBSan of the trainer and the cases. The shim is preloaded and the simulated device runs
+# kernels on fibers: both stay as they are.
+add_library(oomproof_sanitize INTERFACE)
+if(OOMPROOF_ASAN)
+  target_compile_options(oomproof_sanitize INTERFACE
+    $<$<COMPILE_LANGUAGE:C>:-fsanitize=address,undefined;-fno-sanitize-recover=undefined>)
+  target_link_options(oomproof_sanitize INTERFACE -fsanitize=address,undefined)
+  target_sources(oomproof_sanitize INTERFACE ${CMAKE_CURRENT_LIST_DIR}/asan_options.c)
+endif()
 
 # What a CUDA program here links: the simulated libraries (targets of sim/), or with the gpu preset
 # NVIDIA's. LD_LIBRARY_PATH can swap one for the other at run time; without it the run path finds
