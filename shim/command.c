@@ -100,18 +100,25 @@ static void environment(const char *dir, int sim, const char *faults, const char
 static int closing(const op_stats *s, const op_rule *rules, int n, int allow_unfired)
 {
     int fired = 0, code = 0;
+    uint64_t calls = 0, allocations = 0, launches = 0, library = 0;
     for (int i = 0; i < n; i++) fired += s->acted[i] > 0;
+    for (int id = 0; id < OP_CALLS; id++) {
+        calls += s->calls[id];
+        if (op_table[id].flags & OP_F_ALLOC) allocations += s->calls[id];
+        if (op_table[id].flags & OP_F_LAUNCH) launches += s->calls[id];
+        if (op_table[id].lib != OP_CUDA) library += s->calls[id];
+    }
     fprintf(stderr,
             "oomproof: %llu calls intercepted (%llu allocations, %llu launches, %llu library), %d "
             "of %d rules fired\n",
-            (unsigned long long)s->calls, (unsigned long long)s->allocations,
-            (unsigned long long)s->launches, (unsigned long long)s->library, fired, n);
+            (unsigned long long)calls, (unsigned long long)allocations,
+            (unsigned long long)launches, (unsigned long long)library, fired, n);
     for (int i = 0; i < n; i++) {
         fprintf(stderr, "oomproof: rule %d '%s' matched %llu, fired %llu\n", i + 1, rules[i].text,
                 (unsigned long long)s->matched[i], (unsigned long long)s->acted[i]);
         if (!s->acted[i] && !allow_unfired) code = 3;
     }
-    if (n && !s->calls) {
+    if (n && !calls) {
         fprintf(stderr, "oomproof: no CUDA call was seen: is the program linked with -cudart "
                         "static? Build it with "
                         "nvcc -cudart shared\n");

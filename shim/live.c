@@ -63,6 +63,14 @@ uint64_t op_live_remove(void *p)
     return 0;
 }
 
+void op_live_clear(void)
+{
+    free(table);
+    table = NULL;
+    slots = taken = entries = 0;
+    live = 0;
+}
+
 uint64_t op_live_now(void)
 {
     return live;

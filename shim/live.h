@@ -7,6 +7,7 @@
 void op_live_add(void *p, uint64_t bytes);
 /* Its bytes, 0 where p is not known. */
 uint64_t op_live_remove(void *p);
+void op_live_clear(void); /* everything was freed at once */
 uint64_t op_live_now(void);
 uint64_t op_live_peak(int reset);
 

@@ -5,24 +5,32 @@
 #include "live.h"
 #include "stats.h"
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 /* the functions of the control API are declared weak, for programs, in oomproof.h */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
 pthread_mutex_t op_lock = PTHREAD_MUTEX_INITIALIZER;
-int op_sticky;
-__thread int op_inside;
+static op_stats own;
+op_stats *op_shared = &own;
+int op_sticky, op_busy[OP_CALLS];
+__thread int op_inside LOCAL;
 
 static op_rule rules[OP_MAX_RULES];
 static int nrules;
-static op_stats own, *shared = &own;
-static __thread char phase[24], site[96];
+static uint64_t forgotten[OP_CALLS]; /* calls counted when the program last reset the counters */
+static __thread char phase[24] LOCAL, site[96] LOCAL;
+static struct {
+    uint64_t matched;
+} told[OP_MAX_RULES];
 static void (*observer)(const char *, uint64_t, void *);
 static void *observer_user;
 
@@ -41,6 +49,16 @@ void *op_resolve(const char *name)
     return p;
 }
 
+/* Under the lock, after the rules or the observer changed. */
+static void note_interest(void)
+{
+    for (int id = 0; id < OP_CALLS; id++) {
+        int busy = observer != NULL;
+        for (int i = 0; i < nrules; i++) busy |= OP_FITS(&rules[i], id);
+        op_busy[id] = busy;
+    }
+}
+
 static void fork_lock(void)
 {
     pthread_mutex_lock(&op_lock);
@@ -57,13 +75,15 @@ static void __attribute__((constructor)) start(void)
     pthread_atfork(fork_lock, fork_unlock, fork_unlock);
     if (path && *path) {
         int fd = open(path, O_RDWR | O_CLOEXEC);
-        void *p = fd >= 0 ? mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+        void *p = fd >= 0 ? mmap(NULL, sizeof *op_shared, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
                           : MAP_FAILED;
         if (fd >= 0) close(fd);
-        if (p != MAP_FAILED) shared = p;
+        if (p != MAP_FAILED) op_shared = p;
+        __atomic_fetch_add(&op_shared->processes, 1, __ATOMIC_RELAXED);
     }
     if (!text || !*text) return;
     nrules = op_parse(text, rules, error, sizeof error);
+    note_interest();
     if (nrules >= 0) return;
     fprintf(stderr, "oomproof: OOMPROOF_FAULTS: %s\n", error);
     _exit(2);
@@ -84,6 +104,13 @@ uint64_t op_freeing(void *p)
     uint64_t bytes = op_live_remove(p);
     pthread_mutex_unlock(&op_lock);
     return bytes;
+}
+
+void op_freed_all(void)
+{
+    pthread_mutex_lock(&op_lock);
+    op_live_clear();
+    pthread_mutex_unlock(&op_lock);
 }
 
 int op_budget(uint64_t *budget, uint64_t *live)
@@ -131,47 +158,87 @@ void op_learn_kernel(const void *key, const char *name)
 }
 
 /* ---- deciding ---- */
-static struct {
-    const char *name;
-    uint64_t n;
-} counts[128];
-
-op_rule op_seen(op_call c)
+/* Numbers of threads and streams, by first use while a rule is armed: the same in every run, where
+ * addresses are not. Under the lock. */
+static int thread_number(void)
 {
-    op_rule r = {.action = OP_NONE};
-    uint64_t nth = 0;
+    static int threads;
+    static __thread int mine LOCAL = -1;
+    if (mine < 0) mine = threads++;
+    return mine;
+}
+
+static int stream_number(cudaStream_t s)
+{
+    static cudaStream_t seen[256];
+    static int n = 1; /* 0: the default stream */
+    for (int i = 0; i < n; i++)
+        if (seen[i] == s) return i;
+    if (n == 256) return 255;
+    seen[n] = s;
+    return n++;
+}
+
+static int device_number(void)
+{
+    int d = 0;
+    for (int i = 0; i < nrules; i++)
+        if (rules[i].device >= 0) {
+            op_inside++;
+            if (REAL(cudaGetDevice)(&d) != cudaSuccess) d = 0;
+            op_inside--;
+            break;
+        }
+    return d;
+}
+
+static void act_here(const op_rule *r)
+{
+    struct timespec t = {r->value / 1000, r->value % 1000 * 1000000};
+    if (r->action == OP_DELAY)
+        while (nanosleep(&t, &t) != 0 && errno == EINTR) {
+        }
+    while (r->action == OP_HANG) pause();
+    if (r->action == OP_CRASH) {
+        signal(SIGSEGV, SIG_DFL);
+        raise(SIGSEGV);
+    }
+}
+
+const op_rule *op_decided(op_call c, cudaStream_t stream)
+{
+    static __thread op_rule acting;
+    int device = device_number(); /* a call of the runtime: not under the lock */
     pthread_mutex_lock(&op_lock);
     c.phase = phase;
     c.site = site;
     c.live = op_live_now();
-    __atomic_fetch_add(&shared->calls, 1, __ATOMIC_RELAXED);
-    if (c.allocates) __atomic_fetch_add(&shared->allocations, 1, __ATOMIC_RELAXED);
-    if (strstr(c.name, "LaunchKernel")) __atomic_fetch_add(&shared->launches, 1, __ATOMIC_RELAXED);
-    if (c.lib != OP_CUDA) __atomic_fetch_add(&shared->library, 1, __ATOMIC_RELAXED);
-    for (int i = 0; i < 128; i++) {
-        if (!counts[i].name) counts[i].name = c.name;
-        if (strcmp(counts[i].name, c.name)) continue;
-        nth = ++counts[i].n;
-        break;
-    }
-    uint64_t before[OP_MAX_RULES];
-    for (int i = 0; i < nrules; i++) before[i] = rules[i].matched;
-    int k = nrules > 0 ? op_decide(rules, nrules, &c) : -1;
-    for (int i = 0; i < nrules; i++)
-        if (rules[i].matched != before[i])
-            __atomic_fetch_add(&shared->matched[i], 1, __ATOMIC_RELAXED);
+    c.thread = thread_number();
+    c.stream = stream_number(stream);
+    c.device = device;
+    int k = op_decide(rules, nrules, &c);
+    for (int i = 0; i < nrules; i++) /* the shared figures are of all processes */
+        if (OP_FITS(&rules[i], c.id)) {
+            __atomic_fetch_add(&op_shared->matched[i], rules[i].matched - told[i].matched,
+                               __ATOMIC_RELAXED);
+            told[i].matched = rules[i].matched;
+        }
     if (k >= 0) {
-        __atomic_fetch_add(&shared->acted[k], 1, __ATOMIC_RELAXED);
-        r = rules[k];
+        __atomic_fetch_add(&op_shared->acted[k], 1, __ATOMIC_RELAXED);
+        acting = rules[k];
     }
     void (*fn)(const char *, uint64_t, void *) = observer;
+    void *user = observer_user;
+    uint64_t nth = op_shared->calls[c.id] - forgotten[c.id];
     pthread_mutex_unlock(&op_lock);
     if (fn) {
         op_inside++;
-        fn(c.name, nth, observer_user);
+        fn(op_table[c.id].name, nth, user);
         op_inside--;
     }
-    return r;
+    if (k < 0) return NULL;
+    act_here(&acting);
+    return &acting;
 }
 
 /* ---- the control API ---- */
@@ -187,7 +254,9 @@ API int op_arm(const char *text, char *error, size_t error_bytes)
     int n = op_parse(text, fresh, error, error_bytes);
     if (n >= 0) {
         memcpy(rules, fresh, sizeof rules);
+        memset(told, 0, sizeof told);
         nrules = n;
+        note_interest();
     }
     pthread_mutex_unlock(&op_lock);
     return n;
@@ -198,6 +267,7 @@ API void op_disarm(void)
     pthread_mutex_lock(&op_lock);
     nrules = 0;
     op_sticky = 0;
+    note_interest();
     pthread_mutex_unlock(&op_lock);
 }
 
@@ -213,18 +283,14 @@ API uint64_t op_matched(int i)
 API uint64_t op_calls(const char *call)
 {
     uint64_t n = 0;
-    pthread_mutex_lock(&op_lock);
-    for (int i = 0; i < 128 && counts[i].name; i++)
-        if (op_glob(call, counts[i].name)) n += counts[i].n;
-    pthread_mutex_unlock(&op_lock);
+    for (int id = 0; id < OP_CALLS; id++)
+        if (op_named(call, &op_table[id])) n += op_shared->calls[id] - forgotten[id];
     return n;
 }
 
 API void op_reset_counters(void)
 {
-    pthread_mutex_lock(&op_lock);
-    memset(counts, 0, sizeof counts);
-    pthread_mutex_unlock(&op_lock);
+    memcpy(forgotten, op_shared->calls, sizeof forgotten);
 }
 
 API uint64_t op_live_bytes(void)
@@ -264,5 +330,6 @@ API void op_observe(void (*fn)(const char *, uint64_t, void *), void *user)
     pthread_mutex_lock(&op_lock);
     observer = fn;
     observer_user = user;
+    note_interest();
     pthread_mutex_unlock(&op_lock);
 }

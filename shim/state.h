@@ -1,15 +1,18 @@
 /* state.h - what the wrappers share: the lock, the armed rules, the decision on each call. */
 #ifndef OP_STATE_H
 #define OP_STATE_H
-#include "rules.h"
+#include "stats.h"
 #include <cuda_runtime_api.h>
 #include <pthread.h>
 
-#define API __attribute__((visibility("default")))
+#define API   __attribute__((visibility("default")))
+#define LOCAL __attribute__((tls_model("initial-exec")))
 
 extern pthread_mutex_t op_lock;
-extern int op_sticky;          /* the runtime's code that every call returns from now on; 0: none */
-extern __thread int op_inside; /* within a real call: only the outermost counts */
+extern op_stats *op_shared;
+extern int op_sticky;                /* the runtime's code that every call returns from now on */
+extern __thread int op_inside LOCAL; /* within a real call: only the outermost counts */
+extern int op_busy[OP_CALLS];        /* a rule or an observer wants to see this call */
 
 /* The real function of this name; ends the process when no loaded library has it. */
 void *op_resolve(const char *name);
@@ -19,13 +22,6 @@ void *op_resolve(const char *name);
         if (!real_) real_ = (__typeof__(name) *)op_resolve(#name); \
         real_;                                                     \
     })
-
-/* The rule that acts on this call, copied; action OP_NONE: none. The call is counted. */
-op_rule op_seen(op_call call);
-#define FAULTED(r) ((r).action == OP_CODE || (r).action == OP_OOM)
-
-#define PASS_IF_INSIDE(call) \
-    if (op_inside) return (call)
 #define OUTER(call)                   \
     ({                                \
         op_inside++;                  \
@@ -34,9 +30,20 @@ op_rule op_seen(op_call call);
         r_;                           \
     })
 
+/* Counts the call. The rule that acts on it, a copy that lasts until the thread's next call; NULL:
+ * none. Delays, hangs and crashes have happened when it returns. */
+const op_rule *op_decided(op_call call, cudaStream_t stream);
+#define SEEN(call, stream_)                                                   \
+    ({                                                                        \
+        const op_call c_ = call;                                              \
+        __atomic_fetch_add(&op_shared->calls[c_.id], 1, __ATOMIC_RELAXED);    \
+        __builtin_expect(op_busy[c_.id], 0) ? op_decided(c_, stream_) : NULL; \
+    })
+
 /* Device memory that was allocated / is about to be freed; returns its bytes. */
 void op_allocated(void *p, uint64_t bytes);
 uint64_t op_freeing(void *p);
+void op_freed_all(void); /* the device was reset */
 /* The smallest budget among the armed rules and the live bytes now; 0: no budget. */
 int op_budget(uint64_t *budget, uint64_t *live);
 
@@ -44,5 +51,9 @@ int op_budget(uint64_t *budget, uint64_t *live);
  * program. */
 const char *op_kernel_name(const void *key);
 void op_learn_kernel(const void *key, const char *name);
+
+/* ---- poison.c ---- */
+void op_poison_buffer(const op_rule *r, void *to, size_t bytes, int on_host, cudaStream_t stream);
+void op_poison_argument(const op_rule *r, void **values, cudaStream_t stream);
 
 #endif
