@@ -146,6 +146,9 @@ static int run(int argc, char **argv)
         }
     if (strcmp(device, "sim") && strcmp(device, "gpu") && strcmp(device, "auto"))
         return usage("--device is sim, gpu or auto, not ", device);
+    uint64_t bytes;
+    if (memory && (!op_number(memory, &bytes) || bytes < 2 << 20))
+        return usage("--sim-memory: not a size of at least 2MiB, like 8GiB: ", memory);
     if (optind >= argc) return usage("no command to run", "");
     if (faults && (n = op_parse(faults, rules, error, sizeof error)) < 0) {
         fprintf(stderr, "oomproof: error: --faults: %s\n", error);

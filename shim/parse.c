@@ -109,8 +109,7 @@ static int take(parser *x, char *out, size_t room, const char *stops)
     return 0;
 }
 
-/* A count or a size; 0: not one, or more than 64 bits hold. */
-static int number(const char *s, uint64_t *out)
+int op_number(const char *s, uint64_t *out)
 {
     char *e;
     int shift = 0;
@@ -133,7 +132,7 @@ static int number(const char *s, uint64_t *out)
 static int small_number(const char *s, int *out)
 {
     uint64_t v;
-    if (!number(s, &v) || v > 1 << 20) return 0;
+    if (!op_number(s, &v) || v > 1 << 20) return 0;
     *out = (int)v;
     return 1;
 }
@@ -170,7 +169,7 @@ static int value_of(parser *x, op_rule *r, const char *name, int op, const char 
                    ? 0
                    : fail(x, at, "a probability is from 0% to 100%", NULL);
     }
-    if (!number(value, &v))
+    if (!op_number(value, &v))
         return fail(x, at,
                     *value == '-' ? "a negative number"
                     : isdigit((unsigned char)*value)

@@ -54,6 +54,8 @@ typedef struct op_call {
     int thread, stream, device; /* ordinals, by first use; device: its number */
 } op_call;
 
+/* A count or a size ("64MiB"); 0: not one, or more than 64 bits hold. */
+int op_number(const char *s, uint64_t *out);
 /* Number of rules, or -1 with "line L column C: ..." in error. */
 int op_parse(const char *text, op_rule *out, char *error, size_t error_bytes);
 /* Fills r->fits: calls that its name means and that can have its fault. Returns how many there

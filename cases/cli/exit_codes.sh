@@ -10,4 +10,18 @@ expect 12 "the loss is nan" train 'cudaMemcpyAsync kind=d2h phase=loss nth=1 -> 
 expect 12 "the loss is nan" train 'cudaLaunchKernel kernel=*cross_entropy* nth=1 -> poison(nan, arg=7, type=f64)'
 expect 13 "more than --max-dropped" train 'cudaMalloc phase=forward -> oom'
 expect 10 "cudaMalloc of" train 'cudaMalloc nth=2 -> oom'
+
+# files that cannot be written or read
+train_here() { sim -- "$bin/pointtrain" train --data rooms:2,max=700 --steps 1 "$@"; }
+d=$(mktemp -d) || exit 7
+expect 2 "the run goes on without its log" train_here --log /dev/full
+expect 14 "cannot be written there" train_here --checkpoint "$d/no/such/folder"
+expect 0 "1 batches" train_here --checkpoint "$d/c"
+expect 14 "of another net or norm" train_here --norm batch --checkpoint "$d/c"
+head -c 1000 "$d/c" >"$d/short"
+expect 14 "a whole checkpoint of this net has" train_here --checkpoint "$d/short"
+cp "$d/c" "$d/flipped"
+printf X | dd of="$d/flipped" bs=1 seek=5000 conv=notrunc 2>/dev/null
+expect 14 "damaged: the checksum does not fit" train_here --checkpoint "$d/flipped"
+rm -r "$d"
 exit $bad

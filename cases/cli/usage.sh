@@ -16,4 +16,22 @@ expect 2 "read out of bounds" sim --faults 'cublas*gemm* -> shape(lda=m+5)' -- t
 expect 2 "no command to run" sim
 expect 4 "no CUDA call was seen" sim --faults 'cudaMalloc nth=1 -> oom' -- true
 expect 0 "0 calls intercepted" sim -- true
+# a rule that could never act is found before anything runs
+expect 2 "did you mean cudaMalloc?" sim --faults 'cudaMaloc nth=1 -> oom' -- true
+expect 2 "this call cannot run out of memory" sim --faults 'cudaFree -> oom' -- true
+expect 2 "this call has no such dimension" sim --faults 'cudaMalloc -> shape(ldc=m-1)' -- true
+expect 2 "no result to poison" sim --faults 'cudaMalloc -> poison(nan)' -- true
+expect 2 "no result to poison" sim --faults 'cudaLaunchKernel -> poison(nan)' -- true
+expect 2 "cannot return a code of that API" sim --faults 'cudaMalloc -> status(CUDNN_STATUS_BAD_PARAM)' -- true
+expect 2 "did you mean cudaErrorIllegalAddress?" sim --faults 'cudaMalloc -> status(cudaErrorIlegalAddress)' -- true
+expect 2 "success is not an error" sim --faults 'cudnn* -> status(CUDNN_STATUS_SUCCESS)' -- true
+expect 2 "unknown error code" sim --faults 'cudaMalloc -> status(99999999999)' -- true
+expect 2 "line 2 column 16: not a number of 64 bits" sim --faults '# a card
+cudaMalloc nth=99999999999999999999999 -> oom' -- true
+expect 2 "not a number of 64 bits" sim --faults 'cudaMalloc size>=99999999999GiB -> oom' -- true
+expect 2 "a name too long" sim --faults "cudaMalloc phase=$(printf 'a%.0s' $(seq 40)) -> oom" -- true
+expect 2 "more than 63 characters" sim --faults "cudaMalloc$(printf 'a%.0s' $(seq 90)) -> oom" -- true
+expect 2 "from 0% to 100%" sim --faults 'cudaMalloc probability=120% -> oom' -- true
+expect 2 "--sim-memory" sim --sim-memory -5 -- true
+expect 2 "--sim-memory" sim --sim-memory 1KiB -- true
 exit $bad

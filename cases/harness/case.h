@@ -15,6 +15,7 @@
 #ifndef CASE_H
 #define CASE_H
 #include <check.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

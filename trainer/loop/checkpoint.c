@@ -98,6 +98,23 @@ done:
     return st;
 }
 
+/* Found out at the start of a long run, not at its end. */
+pt_status pt_checkpoint_writable(const char *path)
+{
+    size_t name = strlen(path) + 5;
+    char *tmp = malloc(name);
+    if (!tmp) return pt_fail(PT_ERR_HOST, "%s: no host memory", path);
+    snprintf(tmp, name, "%s.tmp", path);
+    int fd = open(tmp, O_WRONLY | O_CREAT | O_CLOEXEC, 0644), why = errno;
+    if (fd >= 0) {
+        close(fd);
+        unlink(tmp);
+    }
+    free(tmp);
+    return fd >= 0 ? PT_OK
+                   : pt_fail(PT_ERR_INPUT, "%s: cannot be written there: %s", path, strerror(why));
+}
+
 static pt_status check(const pt_trainer *t, const char *path, const char *image, size_t bytes)
 {
     int64_t h[H_COUNT];
@@ -114,8 +131,10 @@ static pt_status check(const pt_trainer *t, const char *path, const char *image,
                        path, (long long)h[H_REAL], sizeof(real));
     if (h[H_PARAMS] != (int64_t)t->net->nparams || h[H_RUNNING] != (int64_t)t->net->nrunning ||
         h[H_DIGEST] != digest_of(t))
-        return pt_fail(PT_ERR_INPUT, "%s: of another net (%lld parameters, this one has %zu)", path,
-                       (long long)h[H_PARAMS], t->net->nparams);
+        return pt_fail(PT_ERR_INPUT,
+                       "%s: of another net or norm (%lld parameters, this one has %zu); use the "
+                       "options it was trained with, or another file",
+                       path, (long long)h[H_PARAMS], t->net->nparams);
     if (bytes != end + sizeof sum)
         return pt_fail(PT_ERR_INPUT, "%s: %zu bytes, a whole checkpoint of this net has %zu", path,
                        bytes, end + sizeof sum);

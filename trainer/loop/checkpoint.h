@@ -11,5 +11,7 @@ pt_status pt_checkpoint_save(pt_trainer *t, const char *path);
 /* *found 0: there is no such file. A file that is not a whole checkpoint of this net is
  * PT_ERR_INPUT and changes nothing. */
 pt_status pt_checkpoint_load(pt_trainer *t, const char *path, int *found);
+/* Whether a checkpoint can be written to that path: PT_ERR_INPUT says why not. */
+pt_status pt_checkpoint_writable(const char *path);
 
 #endif

@@ -33,7 +33,7 @@ typedef struct run {
     pt_scene *scene; /* [batch] */
     uint32_t *key;   /* [batch] */
     pt_batch_result last;
-    int code; /* exit code */
+    int bad_checkpoint, log_lost;
 } run;
 
 static void say_error(const pt_error *e)
@@ -82,7 +82,10 @@ static pt_status open_all(run *r)
     TRY(pt_trainer_open(&t, &r->trainer));
     if (o->checkpoint) {
         int found;
+        r->bad_checkpoint = 1; /* until it is not */
         TRY(pt_checkpoint_load(r->trainer, o->checkpoint, &found));
+        TRY(pt_checkpoint_writable(o->checkpoint));
+        r->bad_checkpoint = 0;
         if (found && !o->quiet)
             fprintf(stderr, "resumed from %s at batch %lld\n", o->checkpoint,
                     (long long)r->trainer->step);
@@ -113,10 +116,20 @@ static void describe(const run *r)
             PT_REAL_NAME, t->halo);
 }
 
+/* A full disk must not end weeks of training: the run goes on, and its exit code tells. */
+static void give_up_log(run *r)
+{
+    fprintf(stderr, "pointtrain: error: %s: %s; the run goes on without its log\n", r->o->log,
+            pt_error_last()->message);
+    fclose(r->log);
+    r->log = NULL;
+    r->log_lost = 1;
+}
+
 /* Loads and trains one batch; the result and ledger go to the log. */
 static pt_status one_batch(run *r)
 {
-    pt_status st = PT_OK, logged = PT_OK;
+    pt_status st = PT_OK;
     pt_ledger ledger = {0};
     int n = r->o->batch, count = pt_dataset_count(r->data);
     int64_t batch = r->trainer->step;
@@ -138,14 +151,15 @@ static pt_status one_batch(run *r)
     pt_totals_add(&r->totals, &r->last, st);
     if (r->log) {
         pt_error cause = *pt_error_last();
-        logged = pt_log_batch(r->log, batch, r->trainer->adamw.t, &r->last, &ledger, st);
-        if (st != PT_OK) pt_error_restore(&cause);
+        if (pt_log_batch(r->log, batch, r->trainer->adamw.t, &r->last, &ledger, st) != PT_OK)
+            give_up_log(r);
+        pt_error_restore(&cause);
     }
     if (!r->o->quiet) pt_progress(stderr, batch, r->o->steps, &r->last, st);
 done:
     for (int i = 0; i < n; i++) pt_scene_free(&r->scene[i]);
     pt_ledger_close(&ledger);
-    return st != PT_OK ? st : logged;
+    return st;
 }
 
 /* Whether the run goes on after a failed batch. */
@@ -192,10 +206,9 @@ static int finish(run *r, pt_status st)
         say_error(pt_error_last());
         code = code ? code : 14;
     }
-    if (r->log && pt_log_summary(r->log, &r->totals, r->trainer->halo, code) != PT_OK) {
-        say_error(pt_error_last());
-        code = code ? code : 10;
-    }
+    if (r->log && pt_log_summary(r->log, &r->totals, r->trainer->halo, code) != PT_OK)
+        give_up_log(r);
+    if (r->log_lost && !code) code = 2;
     if (!r->o->quiet) pt_print_summary(stderr, &r->totals, code);
     return code;
 }
@@ -208,6 +221,7 @@ int pt_train(const pt_options *o)
     if (st != PT_OK) {
         say_error(pt_error_last());
         code = pt_exit_code(pt_error_last(), NULL);
+        if (r.bad_checkpoint && code == 2) code = 14;
     } else {
         catch_signals();
         if (!o->quiet) describe(&r);
