@@ -5,6 +5,7 @@ set -eu
 table=$1 include=$2
 left_out='
 cudaLaunchHostFunc runs a host function: no memory, no kernel
+cudaLaunchKernelEx a C++ template over cudaLaunchKernelExC
 '
 missing=
 for name in $(grep -hoE '\bcuda(Malloc|HostAlloc|HostRegister|Launch|GraphLaunch|MemPoolCreate)[A-Za-z0-9]*(_ptsz)?\(' \
