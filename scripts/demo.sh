@@ -4,6 +4,7 @@ set -eu
 cd "$(dirname "$0")/.."
 mkdir -p build/demo
 log=build/demo/budget.jsonl
+rm -f build/demo/loop.jsonl
 echo "== 10 batches of generated rooms on a card of 64 MiB, which is too small for the largest"
 build/bin/oomproof run --device sim --faults 'cudaMalloc budget=64MiB -> oom' -- \
     build/bin/pointtrain train --data rooms:12,max=80000 --seed 702 --steps 10 --allocator direct --log $log

@@ -106,6 +106,19 @@ static void run_watched(rig *r, watch *w, const char *rules)
     ck_assert_msg(r->status == PT_OK, "%s", r->error.message);
 }
 
+START_TEST(a_batch_that_fits_stages_nothing)
+{
+    rig r;
+    rig_open(&r, &small);
+    watch w = {0};
+    run_watched(&r, &w, NULL);
+    ck_assert_int_eq(w.stages, 0);
+    ck_assert_int_eq(r.result.recover.attempts, 1);
+    rig_check_invariants(&r, "no fault");
+    rig_close(&r);
+}
+END_TEST
+
 START_TEST(the_staged_copy_is_what_was_on_the_device)
 {
     rig r;
