@@ -4,10 +4,7 @@
 #include "live.h"
 #include <stdlib.h>
 
-typedef struct slot {
-    void *p;
-    uint64_t bytes;
-} slot;
+typedef op_live_block slot;
 #define GONE ((void *)1)
 
 static slot *table;
@@ -45,7 +42,7 @@ void op_live_add(void *p, uint64_t bytes)
     while (table[k].p && table[k].p != GONE) k = (k + 1) % slots;
     taken += !table[k].p;
     entries++;
-    table[k] = (slot){p, (bytes + 511) / 512 * 512};
+    table[k] = (slot){p, (bytes + 511) / 512 * 512, bytes};
     live += table[k].bytes;
     if (live > peak) peak = live;
 }
@@ -81,4 +78,20 @@ uint64_t op_live_peak(int reset)
     uint64_t p = peak;
     if (reset) peak = live;
     return p;
+}
+
+static int by_address(const void *a, const void *b)
+{
+    const slot *x = a, *y = b;
+    return x->p < y->p ? -1 : x->p > y->p;
+}
+
+op_live_block *op_live_list(size_t *n)
+{
+    slot *list = malloc((entries + 1) * sizeof *list);
+    *n = 0;
+    for (size_t i = 0; list && i < slots; i++)
+        if (table[i].p && table[i].p != GONE) list[(*n)++] = table[i];
+    if (list) qsort(list, *n, sizeof *list, by_address);
+    return list;
 }

@@ -2,6 +2,7 @@
  * does. Not locked: the caller holds the shim's lock. */
 #ifndef OP_LIVE_H
 #define OP_LIVE_H
+#include <stddef.h>
 #include <stdint.h>
 
 void op_live_add(void *p, uint64_t bytes);
@@ -10,5 +11,12 @@ uint64_t op_live_remove(void *p);
 void op_live_clear(void); /* everything was freed at once */
 uint64_t op_live_now(void);
 uint64_t op_live_peak(int reset);
+
+/* The blocks that are live, by address; malloc'ed. */
+typedef struct op_live_block {
+    void *p;
+    uint64_t bytes, asked; /* rounded up to 512; as asked for */
+} op_live_block;
+op_live_block *op_live_list(size_t *n);
 
 #endif

@@ -27,6 +27,12 @@ OOMPROOF_WEAK uint64_t op_live_bytes(void);
 OOMPROOF_WEAK uint64_t op_peak_bytes(int reset);
 OOMPROOF_WEAK const char *op_phase(const char *phase);
 OOMPROOF_WEAK const char *op_tag(const char *tag);
+struct op_step_summary;
+OOMPROOF_WEAK void op_buffer(const char *name, const void *p, size_t bytes, int on_device, int type,
+                             double tolerance);
+OOMPROOF_WEAK void op_step_begin(void);
+OOMPROOF_WEAK void op_retry(const void *state, size_t bytes);
+OOMPROOF_WEAK void op_step_end(const struct op_step_summary *summary);
 OOMPROOF_WEAK void op_observe(void (*fn)(const char *call, uint64_t nth, void *user), void *user);
 
 /* 1 when the shim is loaded. */
@@ -94,6 +100,70 @@ static inline void oomproof_observe(void (*fn)(const char *call, uint64_t nth, v
                                     void *user)
 {
     if (op_observe) op_observe(fn, user);
+}
+
+/* ---- what `oomproof sweep` judges by ----
+ * A program that calls these is held, after each fault, against its run that never failed: see
+ * oomproof(1). Without the shim, and outside of a sweep, they do nothing. */
+
+/* A buffer that must be the same at the end of the step: parameters, moments, the gradient, state
+ * of random numbers. name is copied; p must stay valid. type: 'f' float, 'd' double, 'b' bytes; 's'
+ * scratch on the device, which a retry overwrites before it reads it: never compared.
+ * Compared in every bit where the step was not split; where it was, floats and doubles with
+ * tolerance > 0 by max|d| / max(max|reference|, 1e-3 of the largest reference of all), the rest not
+ * at all. */
+static inline void oomproof_buffer(const char *name, const void *p, size_t bytes, int on_device,
+                                   int type, double tolerance)
+{
+    if (op_buffer) op_buffer(name, p, bytes, on_device, type, tolerance);
+}
+
+static inline void oomproof_step_begin(void)
+{
+    if (op_step_begin) op_step_begin();
+}
+
+/* 1: somebody looks at oomproof_retry; its state need not be made otherwise. */
+static inline int oomproof_sweeping(void)
+{
+    return op_retry != NULL;
+}
+/* Before the first device call of a retry: everything on the host that decides how the step goes on
+ * (queue, ledger, random numbers), as bytes. Two faults that lead to the same state, device memory
+ * included, are judged once. */
+static inline void oomproof_retry(const void *state, size_t bytes)
+{
+    if (op_retry) op_retry(state, bytes);
+}
+
+/* How a step went. bound: the most attempts there may be, 0: none is known. */
+typedef struct oomproof_step {
+    int64_t points, trained, dropped, attempts, bound, retries, splits;
+    int failed, exit_code; /* the step failed; the exit code that it leads to */
+} oomproof_step;
+static inline void oomproof_step_end(const oomproof_step *s)
+{
+    if (op_step_end) op_step_end((const struct op_step_summary *)s);
+}
+
+/* A fast hash of 64 bits, for states. */
+static inline uint64_t oomproof_hash(uint64_t seed, const void *data, size_t bytes)
+{
+    const unsigned char *p = (const unsigned char *)data;
+    uint64_t h = seed ^ (bytes * 0x9e3779b97f4a7c15u), lane[4] = {h, h + 1, h + 2, h + 3}, w[4];
+    for (; bytes >= sizeof w; p += sizeof w, bytes -= sizeof w) {
+        __builtin_memcpy(w, p, sizeof w);
+        for (int i = 0; i < 4; i++) {
+            lane[i] = (lane[i] ^ w[i]) * 0xd6e8feb86659fd93u;
+            lane[i] ^= lane[i] >> 32;
+        }
+    }
+    for (; bytes; p++, bytes--) lane[0] = (lane[0] ^ *p) * 0x100000001b3u;
+    for (int i = 0; i < 4; i++) {
+        h = (h ^ lane[i]) * 0xff51afd7ed558ccdu;
+        h ^= h >> 33;
+    }
+    return h;
 }
 
 #ifdef __cplusplus

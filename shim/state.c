@@ -3,7 +3,9 @@
 #define _GNU_SOURCE
 #include "state.h"
 #include "live.h"
+#include "site.h"
 #include "stats.h"
+#include "sweep/sweep.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +55,7 @@ void *op_resolve(const char *name)
 static void note_interest(void)
 {
     for (int id = 0; id < OP_CALLS; id++) {
-        int busy = observer != NULL;
+        int busy = observer != NULL || op_sweep_wants((op_id)id);
         for (int i = 0; i < nrules; i++) busy |= OP_FITS(&rules[i], id);
         op_busy[id] = busy;
     }
@@ -81,12 +83,19 @@ static void __attribute__((constructor)) start(void)
         if (p != MAP_FAILED) op_shared = p;
         __atomic_fetch_add(&op_shared->processes, 1, __ATOMIC_RELAXED);
     }
+    op_sweep_start();
+    note_interest();
     if (!text || !*text) return;
     nrules = op_parse(text, rules, error, sizeof error);
     note_interest();
     if (nrules >= 0) return;
     fprintf(stderr, "oomproof: OOMPROOF_FAULTS: %s\n", error);
     _exit(2);
+}
+
+static void __attribute__((destructor)) stop(void)
+{
+    op_judge_exit();
 }
 
 /* ---- live bytes ---- */
@@ -205,13 +214,14 @@ static void act_here(const op_rule *r)
     }
 }
 
-const op_rule *op_decided(op_call c, cudaStream_t stream)
+const op_rule *op_decided(op_call c, cudaStream_t stream, void *caller, void *frame)
 {
     static __thread op_rule acting;
+    static const op_rule swept_oom = {.action = OP_OOM};
     int device = device_number(); /* a call of the runtime: not under the lock */
+    c.site = *site ? site : c.kernel ? c.kernel : op_site_of(caller, frame);
     pthread_mutex_lock(&op_lock);
     c.phase = phase;
-    c.site = site;
     c.live = op_live_now();
     c.thread = thread_number();
     c.stream = stream_number(stream);
@@ -235,6 +245,12 @@ const op_rule *op_decided(op_call c, cudaStream_t stream)
         op_inside++;
         fn(op_table[c.id].name, nth, user);
         op_inside--;
+    }
+    if (k < 0 && op_sweep_wants(c.id) && op_sweep_point(&c)) {
+        int code = op_sweep_code(c.id);
+        acting = swept_oom;
+        if (code) acting.action = OP_CODE, acting.code = code;
+        return &acting;
     }
     if (k < 0) return NULL;
     act_here(&acting);

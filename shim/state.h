@@ -32,12 +32,14 @@ void *op_resolve(const char *name);
 
 /* Counts the call. The rule that acts on it, a copy that lasts until the thread's next call; NULL:
  * none. Delays, hangs and crashes have happened when it returns. */
-const op_rule *op_decided(op_call call, cudaStream_t stream);
-#define SEEN(call, stream_)                                                   \
-    ({                                                                        \
-        const op_call c_ = call;                                              \
-        __atomic_fetch_add(&op_shared->calls[c_.id], 1, __ATOMIC_RELAXED);    \
-        __builtin_expect(op_busy[c_.id], 0) ? op_decided(c_, stream_) : NULL; \
+const op_rule *op_decided(op_call call, cudaStream_t stream, void *caller, void *frame);
+#define SEEN(call, stream_)                                                                    \
+    ({                                                                                         \
+        const op_call c_ = call;                                                               \
+        __atomic_fetch_add(&op_shared->calls[c_.id], 1, __ATOMIC_RELAXED);                     \
+        __builtin_expect(op_busy[c_.id], 0)                                                    \
+            ? op_decided(c_, stream_, __builtin_return_address(0), __builtin_frame_address(0)) \
+            : NULL;                                                                            \
     })
 
 /* Device memory that was allocated / is about to be freed; returns its bytes. */

@@ -1,4 +1,4 @@
-/* probe.c - phases and tags of this thread, passed on to the shim when there is one. */
+/* probe.c - phases, tags and what a sweep compares, passed on to the shim when there is one. */
 #include "probe.h"
 #include "oomproof.h"
 
@@ -41,4 +41,37 @@ const char *pt_tag_set(const char *tag)
 const char *pt_tag_get(void)
 {
     return current_tag;
+}
+
+void pt_probe_buffer(const char *name, const void *p, size_t bytes, int on_device, int type,
+                     double tolerance)
+{
+    oomproof_buffer(name, p, bytes, on_device, type, tolerance);
+}
+
+void pt_probe_step_begin(void)
+{
+    oomproof_step_begin();
+}
+
+int pt_probe_watched(void)
+{
+    return oomproof_sweeping();
+}
+
+void pt_probe_retry(const void *state, size_t bytes)
+{
+    oomproof_retry(state, bytes);
+}
+
+uint64_t pt_probe_hash(uint64_t seed, const void *data, size_t bytes)
+{
+    return oomproof_hash(seed, data, bytes);
+}
+
+void pt_probe_step_end(const pt_probe_step *s)
+{
+    oomproof_step e = {s->points,  s->trained, s->dropped, s->attempts, s->bound,
+                       s->retries, s->splits,  s->failed,  s->exit_code};
+    oomproof_step_end(&e);
 }

@@ -2,6 +2,9 @@
  * trainer that includes oomproof.h is probe.c. */
 #ifndef PT_PROBE_H
 #define PT_PROBE_H
+#include <stddef.h>
+#include <stdint.h>
+
 typedef enum pt_phase {
     PT_PHASE_NONE,
     PT_PHASE_SETUP,
@@ -27,5 +30,18 @@ const char *pt_phase_name(pt_phase phase);
  * storage that outlives them. Returns the tag before. */
 const char *pt_tag_set(const char *tag);
 const char *pt_tag_get(void); /* never NULL */
+
+/* What `oomproof sweep` compares; see oomproof.h. on_device 1; type 'f', 'd' or 'b'. */
+void pt_probe_buffer(const char *name, const void *p, size_t bytes, int on_device, int type,
+                     double tolerance);
+void pt_probe_step_begin(void);
+int pt_probe_watched(void); /* 0: pt_probe_retry does nothing */
+void pt_probe_retry(const void *state, size_t bytes);
+uint64_t pt_probe_hash(uint64_t seed, const void *data, size_t bytes);
+typedef struct pt_probe_step {
+    int64_t points, trained, dropped, attempts, bound, retries, splits;
+    int failed, exit_code;
+} pt_probe_step;
+void pt_probe_step_end(const pt_probe_step *s);
 
 #endif

@@ -96,8 +96,8 @@ static int alive(void *user)
 
 pt_recover_ops fake_ops(fake *f)
 {
-    return (pt_recover_ops){f,       attempt, commit, stage, augment,
-                            discard, release, held,   clear, alive};
+    return (pt_recover_ops){f,       attempt, commit, stage, augment, discard,
+                            release, held,    clear,  alive, NULL};
 }
 
 pt_status fake_batch(fake *f, const pt_scene *scenes, int n, pt_split_mode mode,

@@ -41,6 +41,7 @@ pt_status pt_device_open(pt_allocator_kind allocator, pt_device *out)
     TRY(PT_CUDNN(cudnnSetStream(out->cudnn, out->stream)));
     TRY(pt_mem_open(allocator, &out->mem));
     TRY(pt_mem_alloc(out, CUBLAS_WORKSPACE, 1, "device/cublas_workspace", &out->cublas_workspace));
+    pt_probe_buffer("device/cublas_workspace", out->cublas_workspace, CUBLAS_WORKSPACE, 1, 's', 0);
     TRY(PT_CUBLAS(cublasSetWorkspace(out->cublas, out->cublas_workspace, CUBLAS_WORKSPACE)));
     /* full precision: no reduced-precision tensor-core modes behind the tests' back */
     TRY(PT_CUBLAS(cublasSetMathMode(out->cublas, CUBLAS_PEDANTIC_MATH)));

@@ -3,6 +3,7 @@
 #include "probe.h"
 #include "recovery/stage.h"
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -45,6 +46,35 @@ int pt_exit_code(const pt_error *e, const pt_batch_result *r)
     return 11;
 }
 
+/* Everything that a step changes, tensor by tensor. A gradient that was split is compared to the
+ * bounds of the gradient suites (double 1e-12, float 1e-5); parameters and moments are not, since
+ * the optimiser turns a rounding of a gradient near 0 into a step of either sign. */
+static void show_state(const pt_trainer *t)
+{
+    const pt_net *n = t->net;
+    int type = sizeof(real) == 8 ? 'd' : 'f';
+    double bound = sizeof(real) == 8 ? 1e-12 : 1e-5;
+    for (int i = 0; i < n->ntensors; i++) {
+        const struct {
+            const char *what;
+            const real *at;
+            double tolerance;
+        } part[] = {{"grad", n->grad, bound},
+                    {"param", n->param, 0},
+                    {"m", t->adamw.m, 0},
+                    {"v", t->adamw.v, 0}};
+        for (size_t k = 0; k < sizeof part / sizeof *part; k++) {
+            char name[64];
+            snprintf(name, sizeof name, "%s/%s", part[k].what, n->tensor[i].name);
+            pt_probe_buffer(name, part[k].at + n->tensor[i].offset,
+                            n->tensor[i].count * sizeof(real), 1, type, part[k].tolerance);
+        }
+    }
+    if (n->nrunning) pt_probe_buffer("running", n->running, n->nrunning * sizeof(real), 1, type, 0);
+    pt_probe_buffer("adamw.t", &t->adamw.t, sizeof t->adamw.t, 0, 'b', 0);
+    pt_probe_buffer("step", &t->step, sizeof t->step, 0, 'b', 0);
+}
+
 pt_status pt_trainer_open(const pt_trainer_options *o, pt_trainer **out)
 {
     pt_status st = PT_OK;
@@ -64,6 +94,7 @@ pt_status pt_trainer_open(const pt_trainer_options *o, pt_trainer **out)
     }
     t->halo = pt_net_halo(&o->net);
     TRY(pt_device_sync(&t->device));
+    show_state(t);
     *out = t;
 done:
     if (st != PT_OK) pt_trainer_close(t);
@@ -192,6 +223,34 @@ static int op_alive(void *user)
     return alive;
 }
 
+static uint64_t hash_fragment(uint64_t h, const pt_fragment *f)
+{
+    h = pt_probe_hash(h, &f->shape, sizeof f->shape);
+    h = pt_probe_hash(h, f->member, sizeof *f->member * (size_t)f->shape.scenes);
+    int64_t rest[] = {f->augmented, f->spatial, f->tried, f->gather_rows, f->axis, f->where};
+    h = pt_probe_hash(h, rest, sizeof rest);
+    for (int k = 0; f->where == PT_ON_HOST && k < PT_FIELD_COUNT; k++)
+        h = pt_probe_hash(h, *pt_field_at((pt_fields *)&f->host, (pt_field)k),
+                          pt_field_bytes((pt_field)k, &f->shape));
+    return h;
+}
+
+/* All that decides how the batch goes on, but for device memory, which a sweep looks at itself. */
+static void op_before_retry(void *user, const pt_fragment *next, const pt_queue *rest,
+                            const pt_ledger *ledger)
+{
+    batch *b = user;
+    if (!pt_probe_watched()) return;
+    uint64_t h = hash_fragment(1, next);
+    for (const pt_fragment *f = rest->head; f; f = f->next) h = hash_fragment(h, f);
+    for (int s = 0; s < ledger->scenes; s++)
+        h = pt_probe_hash(h, ledger->fate[s], (size_t)ledger->points[s]);
+    int64_t left[] = {b->out->recover.attempts, b->t->step, b->t->adamw.t};
+    h = pt_probe_hash(h, left, sizeof left);
+    h = pt_probe_hash(h, &b->out->loss, sizeof b->out->loss);
+    pt_probe_retry(&h, sizeof h);
+}
+
 /* The state before the batch, whatever was committed of it. */
 static void roll_back(pt_trainer *t)
 {
@@ -244,8 +303,9 @@ static pt_status twice(pt_trainer *t, pt_batch_result *out,
 pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t *keys, int n,
                            pt_ledger *ledger, pt_batch_result *out)
 {
-    static const pt_recover_ops table = {NULL,       op_attempt, op_commit, op_stage, op_augment,
-                                         op_discard, op_release, op_held,   op_clear, op_alive};
+    static const pt_recover_ops table = {NULL,       op_attempt, op_commit,      op_stage,
+                                         op_augment, op_discard, op_release,     op_held,
+                                         op_clear,   op_alive,   op_before_retry};
     pt_status st = PT_OK;
     pt_fragment *whole = NULL;
     batch b = {.t = t, .out = out, .augment = {t->o.seed, (uint64_t)t->step, t->o.augment}};
@@ -254,6 +314,7 @@ pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t
     ops.user = &b;
     memset(out, 0, sizeof *out);
     *ledger = (pt_ledger){0};
+    pt_probe_step_begin();
     out->lr = pt_learning_rate(&t->o, t->step);
     int64_t *sizes = calloc((size_t)n, sizeof *sizes);
     if (!sizes) return pt_fail(PT_ERR_HOST, "no host memory for a batch of %d scenes", n);
@@ -285,5 +346,10 @@ done:
     out->bytes_peak = pt_mem_peak(&t->device, 0);
     out->seconds = now() - start;
     pt_phase_set(PT_PHASE_NONE);
+    const pt_recover_stats *r = &out->recover;
+    pt_probe_step_end(&(pt_probe_step){out->points, out->trained, out->dropped, r->attempts,
+                                       r->bound, r->retries, r->splits_scene + r->splits_space,
+                                       st != PT_OK,
+                                       st != PT_OK ? pt_exit_code(pt_error_last(), out) : 0});
     return st;
 }

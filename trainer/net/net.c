@@ -2,6 +2,7 @@
 #include "net/net.h"
 #include "kernels/kernels.h"
 #include "net/layers.h"
+#include "probe.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,6 +145,14 @@ pt_status pt_net_create(pt_device *d, const pt_net_options *o, pt_net **out)
         NEW(n->running, n->nrunning, real, "net/running");
         NEW(n->running_scratch, n->nrunning, real, "net/running_scratch");
     }
+    /* what a retry overwrites before it reads it */
+    pt_probe_buffer("net/scratch", n->scratch, n->nparams * sizeof(real), 1, 's', 0);
+    pt_probe_buffer("net/norm_tmp", n->layers->norm_tmp,
+                    pt_k_sum_room((int64_t)n->nparams) * sizeof(double), 1, 's', 0);
+    pt_probe_buffer("net/norm_out", n->layers->norm_out, sizeof(double), 1, 's', 0);
+    if (n->nrunning)
+        pt_probe_buffer("net/running_scratch", n->running_scratch, n->nrunning * sizeof(real), 1,
+                        's', 0);
     TRY(fill(n));
     *out = n;
 done:

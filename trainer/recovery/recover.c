@@ -224,6 +224,8 @@ static pt_status one(run *r, pt_fragment *f)
                        "more than %lld attempts for one batch: the recovery does not end",
                        (long long)r->stats->bound);
     }
+    if (r->stats->retries && r->ops->before_retry)
+        r->ops->before_retry(r->ops->user, f, &r->queue, r->ledger);
     pt_status st = r->ops->attempt(r->ops->user, f, &got);
     if (st == PT_OK) {
         st = commit(r, f, &got);

@@ -41,6 +41,10 @@ typedef struct pt_recover_ops {
     void (*clear)(void *user);
     /* 1: synchronises and can still allocate a little */
     int (*alive)(void *user);
+    /* before the first device call of a retry: next is about to be tried, rest are queued. May be
+     * NULL. */
+    void (*before_retry)(void *user, const pt_fragment *next, const pt_queue *rest,
+                         const pt_ledger *ledger);
 } pt_recover_ops;
 
 typedef enum pt_on_floor { PT_FLOOR_DROP, PT_FLOOR_ERROR } pt_on_floor;

@@ -1,0 +1,72 @@
+/* launch.c - see launch.h. */
+#define _GNU_SOURCE
+#include "launch.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int op_usage(const char *what, const char *value)
+{
+    fprintf(stderr, "oomproof: error: %s%s; see oomproof --help\n", what, value);
+    return 2;
+}
+
+int op_device(const char *word)
+{
+    if (!strcmp(word, "sim")) return 1;
+    if (!strcmp(word, "gpu")) return 0;
+    return strcmp(word, "auto") ? -1 : access("/dev/nvidiactl", F_OK) != 0;
+}
+
+/* DIR/bin/oomproof -> DIR */
+int op_root(char *out, size_t room)
+{
+    ssize_t n = readlink("/proc/self/exe", out, room - 1);
+    if (n <= 0) return 0;
+    out[n] = 0;
+    for (int i = 0; i < 2; i++) {
+        char *slash = strrchr(out, '/');
+        if (!slash) return 0;
+        *slash = 0;
+    }
+    return 1;
+}
+
+static void prepend(const char *name, const char *value)
+{
+    const char *old = getenv(name);
+    char *both = NULL;
+    if (asprintf(&both, "%s%s%s", value, old && *old ? ":" : "", old && *old ? old : "") >= 0)
+        setenv(name, both, 1);
+    free(both);
+}
+
+static void set(const char *name, const char *value)
+{
+    if (value)
+        setenv(name, value, 1);
+    else
+        unsetenv(name);
+}
+
+void op_environment(const char *root, int sim, const char *memory, const char *faults,
+                    const char *stats, const char *sweep)
+{
+    char path[4200];
+    snprintf(path, sizeof path, "%s/lib/liboomproof.so", root);
+    prepend("LD_PRELOAD", path);
+    if (sim) {
+        snprintf(path, sizeof path, "%s/sim", root);
+        prepend("LD_LIBRARY_PATH", path);
+        setenv("OOMPROOF_DEVICE", "sim", 1);
+        setenv("OPENBLAS_NUM_THREADS", "1", 1);
+        if (memory) setenv("OOMPROOF_SIM_MEMORY", memory, 1);
+    } else {
+        const char *lib = getenv("OOMPROOF_CUDA_LIB");
+        if (lib && *lib) prepend("LD_LIBRARY_PATH", lib);
+    }
+    set("OOMPROOF_STATS", stats);
+    set("OOMPROOF_FAULTS", faults);
+    set("OOMPROOF_SWEEP", sweep);
+}

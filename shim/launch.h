@@ -1,0 +1,21 @@
+/* launch.h - how the commands start a program under the shim. */
+#ifndef OP_LAUNCH_H
+#define OP_LAUNCH_H
+#include <stddef.h>
+#include <sys/types.h>
+
+/* sim, gpu or auto -> 1 for the simulated device, 0 for NVIDIA's libraries, -1 for another word */
+int op_device(const char *word);
+/* The folder that bin/, lib/ and sim/ lie in; 0: not found. */
+int op_root(char *out, size_t room);
+/* LD_PRELOAD, the device, and what the preloaded library reads. Any may be NULL. */
+void op_environment(const char *root, int sim, const char *memory, const char *faults,
+                    const char *stats, const char *sweep);
+/* "oomproof: error: ..."; 2 */
+int op_usage(const char *what, const char *value);
+
+int op_run_command(int argc, char **argv);
+int op_sweep_command(int argc, char **argv);
+extern const char op_run_help[], op_sweep_help[];
+
+#endif

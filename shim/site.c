@@ -1,0 +1,170 @@
+/* site.c - see site.h. Frames are found by frame pointers, which costs little, and by backtrace
+ * where they lead nowhere; functions by the symbol table of the module's file, since most are not
+ * exported. */
+#define _GNU_SOURCE
+#include "site.h"
+#include "calls.h"
+#include "state.h"
+#include <dlfcn.h>
+#include <elf.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { DEPTH = 12, TABLE = 4096 };
+
+/* ---- functions of a module, by address ---- */
+typedef struct module {
+    const void *base;
+    char name[64];
+    const char *image; /* the mapped file; NULL: not readable */
+    size_t bytes;
+    const ElfW(Sym) * symbol;
+    size_t nsymbols;
+    const char *text;
+    struct module *next;
+} module;
+static module *modules;
+
+static void find_symbols(module *m)
+{
+    const ElfW(Ehdr) *e = (const void *)m->image;
+    if (m->bytes < sizeof *e || memcmp(e->e_ident, ELFMAG, SELFMAG) || e->e_shoff > m->bytes ||
+        (m->bytes - e->e_shoff) / sizeof(ElfW(Shdr)) < e->e_shnum)
+        return;
+    const ElfW(Shdr) *s = (const void *)(m->image + e->e_shoff);
+    for (int i = 0; i < e->e_shnum; i++) {
+        if (s[i].sh_type != SHT_SYMTAB && !(s[i].sh_type == SHT_DYNSYM && !m->symbol)) continue;
+        if (s[i].sh_link >= e->e_shnum || s[i].sh_offset > m->bytes ||
+            m->bytes - s[i].sh_offset < s[i].sh_size || s[s[i].sh_link].sh_offset > m->bytes)
+            continue;
+        m->symbol = (const void *)(m->image + s[i].sh_offset);
+        m->nsymbols = s[i].sh_size / sizeof *m->symbol;
+        m->text = m->image + s[s[i].sh_link].sh_offset;
+    }
+}
+
+static module *module_at(const Dl_info *info)
+{
+    for (module *m = modules; m; m = m->next)
+        if (m->base == info->dli_fbase) return m;
+    module *m = calloc(1, sizeof *m);
+    if (!m) return NULL;
+    const char *path = info->dli_fname ? info->dli_fname : "?", *slash = strrchr(path, '/');
+    struct stat st;
+    m->base = info->dli_fbase;
+    snprintf(m->name, sizeof m->name, "%.63s", slash ? slash + 1 : path);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 0) {
+        void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (p != MAP_FAILED) m->image = p, m->bytes = (size_t)st.st_size;
+    }
+    if (fd >= 0) close(fd);
+    if (m->image) find_symbols(m);
+    m->next = modules;
+    modules = m;
+    return m;
+}
+
+/* Name and start of the function; the module's base and "" when it is not known. */
+static const char *function_at(const module *m, const void *address, uint64_t *start)
+{
+    uint64_t at = (uint64_t)((const char *)address - (const char *)m->base);
+    const ElfW(Ehdr) *e = (const void *)m->image;
+    const ElfW(Sym) *best = NULL;
+    if (e && e->e_type == ET_EXEC) at = (uint64_t)(uintptr_t)address;
+    for (size_t i = 0; i < m->nsymbols; i++) {
+        const ElfW(Sym) *s = &m->symbol[i];
+        if (ELF64_ST_TYPE(s->st_info) == STT_FUNC && s->st_value <= at &&
+            at < s->st_value + s->st_size && (!best || s->st_value > best->st_value))
+            best = s;
+    }
+    *start = best ? best->st_value : 0;
+    return best ? m->text + best->st_name : "";
+}
+
+/* ---- return addresses that were seen ---- */
+typedef struct seen {
+    void *address;
+    char *site; /* NULL: in a function that allocates: look further down */
+    const module *m;
+    uint64_t start; /* of the function */
+} seen;
+static seen table[TABLE];
+
+static int ordinal(const module *m, uint64_t start)
+{
+    int n = 1;
+    for (int i = 0; i < TABLE; i++)
+        n += table[i].address && table[i].m == m && table[i].start == start;
+    return n;
+}
+
+static seen *look_up(void *address)
+{
+    size_t k = ((uintptr_t)address >> 2) * 0x9e3779b97f4a7c15u % TABLE;
+    for (int i = 0; i < TABLE - 1 && table[k].address; i++, k = (k + 1) % TABLE)
+        if (table[k].address == address) return &table[k];
+    Dl_info info;
+    uint64_t start = 0;
+    char text[96];
+    module *m = dladdr(address, &info) ? module_at(&info) : NULL;
+    const char *f = m ? function_at(m, (char *)address - 1, &start) : "";
+    int n = ordinal(m, start);
+    if (*f)
+        snprintf(text, sizeof text, "%.30s:%.50s#%d", m->name, f, n);
+    else
+        snprintf(text, sizeof text, "%.30s:?#%d", m ? m->name : "?", n);
+    if (table[k].address) return NULL; /* full */
+    table[k] = (seen){address, op_glob("*alloc*", f) ? NULL : strdup(text), m, start};
+    return &table[k];
+}
+
+/* ---- frames ---- */
+static int on_stack(void *const *frame)
+{
+    static __thread char *lo LOCAL, *hi LOCAL;
+    if (!hi) {
+        pthread_attr_t a;
+        size_t n;
+        void *p;
+        if (pthread_getattr_np(pthread_self(), &a) != 0) return 0;
+        if (pthread_attr_getstack(&a, &p, &n) == 0) lo = p, hi = lo + n;
+        pthread_attr_destroy(&a);
+    }
+    return (char *)frame >= lo && (char *)(frame + 2) <= hi &&
+           (uintptr_t)frame % sizeof *frame == 0;
+}
+
+const char *op_site_of(void *caller, void *frame_)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    void **frame = frame_;
+    const char *site = NULL;
+    pthread_mutex_lock(&lock);
+    seen *s = look_up(caller), *first = s;
+    if (s) site = s->site;
+    for (int i = 0; !site && i < DEPTH && on_stack(frame); i++) {
+        void **next = *frame;
+        if (next <= frame || !on_stack(next)) break;
+        frame = next;
+        if (!frame[1] || !(s = look_up(frame[1]))) break;
+        site = s->site;
+    }
+    if (!site && first) { /* no frame pointers in there */
+        void *address[DEPTH + 4];
+        int n = backtrace(address, DEPTH + 4), from = 0;
+        while (from < n && address[from] != caller) from++;
+        for (int i = from + 1; !site && i < n; i++)
+            if ((s = look_up(address[i]))) site = s->site;
+    }
+    pthread_mutex_unlock(&lock);
+    return site ? site : "?";
+}

@@ -1,0 +1,450 @@
+/* command.c - `oomproof sweep`: a reference run, then every fault point, by forking at it or by one
+ * run each, and a last run that must fire nothing. */
+#define _GNU_SOURCE
+#include "launch.h"
+#include "table.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <getopt.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+const char op_sweep_help[] =
+    "usage: oomproof sweep [options] -- CMD...\n"
+    "Fails every call of CMD that can run out of memory, one after the other, and holds each run\n"
+    "against the one that never failed.\n\n"
+    "  --device D       sim, gpu or auto (auto)\n"
+    "  --once           each point fails once; --persistent: it and every later one (both)\n"
+    "  --calls GLOB     which calls are points (those that allocate device memory)\n"
+    "  --oom            the fault (this one); --status: another error; --sticky: 700, the context "
+    "dies\n"
+    "  --pairs          and a second fault at each point after the first, the recovery included\n"
+    "  --step N         of a program that marks its steps: the N-th (1)\n"
+    "  --point K        only point K, counted from 1\n"
+    "  --shard I/N      only every N-th point, from the I-th\n"
+    "  --faults RULES   rules in force throughout, as of run\n"
+    "  --sim-memory S   capacity of the simulated card\n"
+    "  --no-fork        one run for each point, also on the simulated device\n"
+    "  --no-prune       judge equal states again\n"
+    "  --jobs N         runs at a time (processors)\n"
+    "  --timeout S      of one run, after its fault (60)\n"
+    "  --json FILE --junit FILE\n"
+    "  --keep FOLDER    keep what the runs printed\n\n"
+    "exit codes: 0 no finding, 1 findings, 2 usage or bad input, 4 no fault point, 5 the reference "
+    "run failed,\n6 it hung, 7 internal\n";
+
+typedef struct options {
+    const char *device, *faults, *memory, *calls, *json, *junit, *keep;
+    int sim, modes, pairs, step, point, shard, shards, fork, prune, jobs, timeout;
+    op_fault fault;
+    char **command;
+} options;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- the command line ---- */
+static int whole(const char *name, const char *s, int lo, int hi, int *out)
+{
+    char *end;
+    long v = strtol(s, &end, 10);
+    if (end == s || *end || v < lo || v > hi) {
+        fprintf(stderr, "oomproof: error: --%s %s: expected a whole number from %d to %d\n", name,
+                s, lo, hi);
+        return 0;
+    }
+    *out = (int)v;
+    return 1;
+}
+
+enum { O_FAULT = 1000, O_MODE = 1100 };
+static int read_options(int argc, char **argv, options *o)
+{
+    static const struct option table[] = {{"device", 1, 0, 'd'},
+                                          {"faults", 1, 0, 'f'},
+                                          {"sim-memory", 1, 0, 'm'},
+                                          {"calls", 1, 0, 'c'},
+                                          {"once", 0, 0, O_MODE + OP_ONCE},
+                                          {"persistent", 0, 0, O_MODE + OP_PERSISTENT},
+                                          {"oom", 0, 0, O_FAULT + OP_FAULT_OOM},
+                                          {"status", 0, 0, O_FAULT + OP_FAULT_STATUS},
+                                          {"sticky", 0, 0, O_FAULT + OP_FAULT_STICKY},
+                                          {"pairs", 0, 0, 'p'},
+                                          {"step", 1, 0, 's'},
+                                          {"point", 1, 0, 'k'},
+                                          {"shard", 1, 0, 'S'},
+                                          {"no-fork", 0, 0, 'F'},
+                                          {"no-prune", 0, 0, 'P'},
+                                          {"jobs", 1, 0, 'j'},
+                                          {"timeout", 1, 0, 't'},
+                                          {"json", 1, 0, 'J'},
+                                          {"junit", 1, 0, 'U'},
+                                          {"keep", 1, 0, 'K'},
+                                          {"help", 0, 0, 'h'},
+                                          {0}};
+    cpu_set_t cpus;
+    op_rule rules[OP_MAX_RULES];
+    char error[256], rest;
+    int c;
+    *o = (options){.device = "auto", .step = 1, .shards = 1, .fork = 1, .prune = 1, .timeout = 60};
+    o->jobs = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
+    while ((c = getopt_long(argc, argv, "+h", table, NULL)) != -1) switch (c) {
+        case 'd': o->device = optarg; break;
+        case 'f': o->faults = optarg; break;
+        case 'm': o->memory = optarg; break;
+        case 'c': o->calls = optarg; break;
+        case 'p': o->pairs = 1; break;
+        case 's':
+            if (!whole("step", optarg, 1, 1 << 30, &o->step)) return 2;
+            break;
+        case 'k':
+            if (!whole("point", optarg, 1, OP_POINTS, &o->point)) return 2;
+            break;
+        case 'S':
+            if (sscanf(optarg, "%d/%d%c", &o->shard, &o->shards, &rest) != 2 || o->shards < 1 ||
+                o->shard < 1 || o->shard > o->shards)
+                return op_usage("--shard is I/N with I from 1 to N, not ", optarg);
+            o->shard--;
+            break;
+        case 'F': o->fork = 0; break;
+        case 'P': o->prune = 0; break;
+        case 'j':
+            if (!whole("jobs", optarg, 1, 64, &o->jobs)) return 2;
+            break;
+        case 't':
+            if (!whole("timeout", optarg, 1, 86400, &o->timeout)) return 2;
+            break;
+        case 'J': o->json = optarg; break;
+        case 'U': o->junit = optarg; break;
+        case 'K': o->keep = optarg; break;
+        case 'h': fputs(op_sweep_help, stdout); return -1;
+        default:
+            if (c >= O_MODE)
+                o->modes |= 1 << (c - O_MODE);
+            else if (c >= O_FAULT)
+                o->fault = (op_fault)(c - O_FAULT);
+            else
+                return 2;
+        }
+    if (!o->modes) o->modes = o->fault == OP_FAULT_OOM ? 3 : 1;
+    if ((o->sim = op_device(o->device)) < 0)
+        return op_usage("--device is sim, gpu or auto, not ", o->device);
+    if (o->faults && op_parse(o->faults, rules, error, sizeof error) < 0) {
+        fprintf(stderr, "oomproof: error: --faults: %s\n", error);
+        return 2;
+    }
+    if (o->pairs && (o->fault != OP_FAULT_OOM || !o->fork || !o->sim))
+        return op_usage("--pairs are of out-of-memory faults, on the simulated device, by forking",
+                        "");
+    if (optind >= argc) return op_usage("no command to sweep", "");
+    o->command = argv + optind;
+    if (!o->sim) o->fork = 0; /* a driver does not survive a fork */
+    return 0;
+}
+
+/* ---- runs ---- */
+static char root[4096], shared_path[600], stats_path[600];
+
+static pid_t start(const options *o, const char *out)
+{
+    pid_t pid = fork();
+    if (pid) return pid;
+    char path[700];
+    op_environment(root, o->sim, o->memory, o->faults, stats_path, shared_path);
+    snprintf(path, sizeof path, "%s.out", out);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    snprintf(path, sizeof path, "%s.err", out);
+    int err = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (fd >= 0) dup2(fd, 1);
+    if (err >= 0) dup2(err, 2);
+    execvp(o->command[0], o->command);
+    fprintf(stderr, "oomproof: error: %s cannot be started: %s\n", o->command[0], strerror(errno));
+    _exit(127);
+}
+
+/* Waits, at most `seconds` (0: for ever); -1: killed for its time. */
+static int wait_for(pid_t pid, int seconds)
+{
+    int status;
+    sigset_t set;
+    struct timespec t = {seconds, 0};
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    for (;;) {
+        pid_t got = waitpid(pid, &status, seconds ? WNOHANG : 0);
+        if (got == pid) return status;
+        if (got < 0 && errno != EINTR) return -1;
+        if (seconds && got == 0 && sigtimedwait(&set, NULL, &t) < 0 && errno == EAGAIN) {
+            kill(pid, SIGKILL);
+            waitpid(pid, &status, 0);
+            return -1;
+        }
+    }
+}
+
+static void show_file(const char *base, const char *what)
+{
+    char path[700], line[400];
+    snprintf(path, sizeof path, "%s.err", base);
+    FILE *f = fopen(path, "re");
+    fprintf(stderr, "oomproof: error: %s\n", what);
+    while (f && fgets(line, sizeof line, f)) fputs(line, stderr);
+    if (f) fclose(f);
+}
+
+static long size_of(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 ? (long)st.st_size : 0;
+}
+
+/* What a program printed must be the end of what the reference printed. */
+static int printed_the_same(const op_sweep_file *s, const char *name)
+{
+    char a[700], b[700], x[4096], y[4096];
+    snprintf(a, sizeof a, "%s/reference.out", s->folder);
+    snprintf(b, sizeof b, "%s/%s.out", s->folder, name);
+    long n = size_of(b), skip = size_of(a) - n;
+    FILE *f = fopen(a, "re"), *g = fopen(b, "re");
+    int same = f && g && skip >= 0 && fseek(f, skip, SEEK_SET) == 0;
+    while (same && n > 0) {
+        size_t k = n < 4096 ? (size_t)n : 4096;
+        same = fread(x, 1, k, f) == k && fread(y, 1, k, g) == k && !memcmp(x, y, k);
+        n -= (long)k;
+    }
+    if (f) fclose(f);
+    if (g) fclose(g);
+    return same;
+}
+
+/* A program that marks no steps was judged at its exit by its device memory; its exit code and what
+ * it printed say the rest. */
+static void judge_exit(op_sweep_file *s, op_result *r, int status)
+{
+    char name[32];
+    snprintf(name, sizeof name, "%d", (int)(r - s->result));
+    if (s->marked || r->verdict == OP_V_CRASH || r->verdict == OP_V_HANG) return;
+    if (WEXITSTATUS(status)) {
+        r->verdict = OP_V_REFUSED;
+        snprintf(r->why, sizeof r->why, "exit code %d", WEXITSTATUS(status));
+    } else if (r->verdict == OP_V_EXACT && !printed_the_same(s, name)) {
+        r->verdict = r->fault == OP_FAULT_OOM ? OP_V_DRIFT : OP_V_SWALLOWED;
+        snprintf(r->why, sizeof r->why, "exit code 0, but it printed something else");
+    } else if (r->verdict == OP_V_EXACT && r->fault != OP_FAULT_OOM) {
+        r->verdict = OP_V_SWALLOWED;
+        snprintf(r->why, sizeof r->why, "exit code 0 after an error that is no out-of-memory");
+    }
+}
+
+static int reference(op_sweep_file *s, const options *o)
+{
+    char out[600];
+    s->role = OP_REFERENCE;
+    snprintf(out, sizeof out, "%s/reference", s->folder);
+    int status = wait_for(start(o, out), 0);
+    if (!WIFEXITED(status) || WEXITSTATUS(status)) {
+        show_file(out, "the run without faults failed:");
+        return WIFEXITED(status) && WEXITSTATUS(status) == 2 ? 2 : 5;
+    }
+    if (!s->reference_ended || !s->npoints) {
+        show_file(out, s->reference_ended
+                           ? "no fault point: nothing that --calls names was called in the step"
+                           : "the step did not end, or nothing was intercepted (is the program "
+                             "linked with -cudart shared?)");
+        return 4;
+    }
+    return 0;
+}
+
+/* Points k (from 0) in one mode, `jobs` at a time. *fired: the last one did. */
+static void by_runs(op_sweep_file *s, const options *o, int from, int to)
+{
+    s->role = OP_SINGLE;
+    for (int k = from; k < to; k++) {
+        if ((k - from) % o->shards != o->shard) continue;
+        for (int mode = 0; mode < OP_MODES; mode++) {
+            if (!(o->modes >> mode & 1)) continue;
+            char out[600];
+            int i = s->nresults;
+            s->single_point = k;
+            s->single_mode = (op_mode)mode;
+            snprintf(out, sizeof out, "%s/single", s->folder);
+            int status = wait_for(start(o, out), o->timeout * 2);
+            if (s->nresults == i) { /* it never came to its fault */
+                s->result[s->nresults++] = (op_result){.point = k,
+                                                       .second = -1,
+                                                       .mode = (op_mode)mode,
+                                                       .fault = o->fault,
+                                                       .verdict = OP_V_UNFIRED,
+                                                       .inherited = -1};
+                continue;
+            }
+            op_result *r = &s->result[i];
+            r->status = status;
+            if (status == -1)
+                r->verdict = OP_V_HANG;
+            else if (WIFSIGNALED(status)) {
+                r->verdict = OP_V_CRASH;
+                snprintf(r->why, sizeof r->why, "signal %d (%s)", WTERMSIG(status),
+                         strsignal(WTERMSIG(status)));
+            } else
+                judge_exit(s, r, status);
+        }
+    }
+}
+
+static int by_forking(op_sweep_file *s, const options *o)
+{
+    char out[600];
+    s->role = OP_WALKER;
+    snprintf(out, sizeof out, "%s/walker", s->folder);
+    int status = wait_for(start(o, out), 0);
+    if (!WIFEXITED(status) || WEXITSTATUS(status)) {
+        show_file(out, "the run that walks from point to point failed:");
+        return 7;
+    }
+    for (int i = 0; i < s->nresults; i++)
+        if (!WIFSIGNALED(s->result[i].status)) judge_exit(s, &s->result[i], s->result[i].status);
+    return 0;
+}
+
+/* The run after the last point takes no fault, and a walker that took none ended as the reference.
+ */
+static int proved(op_sweep_file *s, const options *o)
+{
+    options last = *o;
+    int n = s->nresults;
+    if (o->point) return 1;
+    if (o->fork && (s->walked != s->npoints || !s->walker_equal)) return 0;
+    last.modes = 1;
+    last.shards = 1;
+    last.shard = 0;
+    by_runs(s, &last, s->npoints, s->npoints + 1);
+    int quiet = s->nresults == n + 1 && s->result[n].verdict == OP_V_UNFIRED;
+    s->nresults = n;
+    return quiet;
+}
+
+/* ---- all of it ---- */
+static void join(char *out, size_t room, char *const *words)
+{
+    size_t n = 0;
+    for (; *words && n + 4 < room; words++) {
+        int plain = **words && !(*words)[strcspn(*words, " \t\n'\"\\$&|;<>()*?[]#~")];
+        n += (size_t)snprintf(out + n, room - n, plain ? "%s%s" : "%s'%s'", n ? " " : "", *words);
+    }
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)st, (void)type, (void)at;
+    return remove(path);
+}
+
+static int write_to(const char *path, int (*fn)(FILE *, const op_sweep_file *, const op_tally *),
+                    const op_sweep_file *s, const op_tally *t)
+{
+    FILE *f = path ? fopen(path, "we") : NULL;
+    if (!path) return 0;
+    int bad = !f || fn(f, s, t);
+    if (f && fclose(f) != 0) bad = 1;
+    if (bad) fprintf(stderr, "oomproof: error: %s cannot be written: %s\n", path, strerror(errno));
+    return bad;
+}
+
+static void *share(const char *path, size_t bytes)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    void *p = fd >= 0 && ftruncate(fd, (off_t)bytes) == 0
+                  ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+                  : MAP_FAILED;
+    if (fd >= 0) close(fd);
+    return p;
+}
+
+int op_sweep_command(int argc, char **argv)
+{
+    options o;
+    static char folder[512], command[2048], again[1024];
+    op_tally t = {.again = again, .command = command};
+    double began = now();
+    int code = read_options(argc, argv, &o);
+    if (code) return code < 0 ? 0 : code;
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &set, NULL); /* for sigtimedwait */
+    const char *tmp = getenv("TMPDIR");
+    snprintf(folder, sizeof folder, "%s/oomproof-sweep-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    if (o.keep ? mkdir(o.keep, 0700) != 0 && errno != EEXIST : !mkdtemp(folder)) {
+        fprintf(stderr, "oomproof: error: %s: %s\n", o.keep ? o.keep : folder, strerror(errno));
+        return 2;
+    }
+    if (o.keep && !realpath(o.keep, folder)) return 7;
+    snprintf(shared_path, sizeof shared_path, "%s/sweep", folder);
+    snprintf(stats_path, sizeof stats_path, "%s/stats", folder);
+    unlink(shared_path);
+    op_sweep_file *s = share(shared_path, sizeof *s);
+    if (s == MAP_FAILED || share(stats_path, sizeof(op_stats)) == MAP_FAILED ||
+        !op_root(root, sizeof root)) {
+        fprintf(stderr, "oomproof: error: %s: %s\n", shared_path, strerror(errno));
+        return 7;
+    }
+    s->magic = OP_SWEEP_MAGIC;
+    s->fault = o.fault;
+    s->modes = o.modes;
+    s->step = o.step;
+    s->jobs = o.jobs;
+    s->timeout_s = o.timeout;
+    s->prune = o.prune && o.fork;
+    s->pairs = o.pairs;
+    s->shard = o.shard;
+    s->shards = o.shards;
+    memcpy(s->folder, folder, sizeof folder);
+    op_rule r = {.action = o.fault == OP_FAULT_OOM ? OP_OOM : OP_CODE, .code_lib = -1};
+    snprintf(r.call, sizeof r.call, "%s", o.calls ? o.calls : "*");
+    op_fit(&r);
+    for (int id = 0; id < OP_CALLS; id++)
+        if (OP_FITS(&r, id) && (o.calls || (op_table[id].flags & OP_F_ALLOC)))
+            s->calls[id / 64] |= (uint64_t)1 << id % 64;
+    join(command, sizeof command, o.command);
+    snprintf(again, sizeof again, "oomproof sweep --device %s%s%s%s%s%s%s --step %d",
+             o.sim ? "sim" : "gpu", o.faults ? " --faults '" : "", o.faults ? o.faults : "",
+             o.faults ? "'" : "", o.calls ? " --calls '" : "", o.calls ? o.calls : "",
+             o.calls ? "'" : "", o.step);
+    code = reference(s, &o);
+    if (code == 0 && o.point > s->npoints)
+        code = op_usage("--point: the step has fewer fault points", "");
+    if (code == 0) {
+        if (o.point)
+            by_runs(s, &o, o.point - 1, o.point);
+        else if (o.fork)
+            code = by_forking(s, &o);
+        else
+            by_runs(s, &o, 0, s->npoints);
+    }
+    if (code == 0) {
+        t.fork = o.fork && !o.point;
+        t.proved = proved(s, &o);
+        t.seconds = now() - began;
+        op_tally_up(s, &t);
+        op_print_tally(stderr, s, &t);
+        code = write_to(o.json, op_write_json, s, &t) | write_to(o.junit, op_write_junit, s, &t)
+                   ? 7
+                   : t.findings || !t.proved;
+    }
+    if (!o.keep) nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    return code;
+}

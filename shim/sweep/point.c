@@ -1,0 +1,238 @@
+/* point.c - a process of a sweep on its way from fault point to fault point. The walker forks at
+ * each; the child takes the fault and is judged. */
+#define _GNU_SOURCE
+#include "state.h"
+#include "sweep.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+op_sweep_file *op_sweep;
+
+static struct {
+    op_role role;
+    int passed;        /* points so far */
+    int fired, always; /* this process has taken its fault; and fails every later one too */
+    int depth;         /* forks above this process */
+    op_result *mine;
+    pid_t child[64];
+    op_result *of[64];
+    int children;
+} S;
+
+__attribute__((weak)) void __gcov_dump(void);
+
+op_result *op_sweep_result(void)
+{
+    return S.mine;
+}
+
+void op_sweep_start(void)
+{
+    const char *path = getenv("OOMPROOF_SWEEP");
+    if (!path || !*path) return;
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    void *p = fd >= 0 ? mmap(NULL, sizeof *op_sweep, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+                      : MAP_FAILED;
+    if (fd >= 0) close(fd);
+    if (p == MAP_FAILED || ((op_sweep_file *)p)->magic != OP_SWEEP_MAGIC) {
+        fprintf(stderr, "oomproof: %s: not the file of a sweep\n", path);
+        _exit(7);
+    }
+    op_sweep = p;
+    S.role = op_sweep->role;
+    unsetenv("OOMPROOF_SWEEP"); /* this process only; what it starts is not swept */
+}
+
+int op_sweep_wants(op_id id)
+{
+    return op_sweep && (op_sweep->calls[id / 64] >> id % 64 & 1);
+}
+
+/* ---- a child of the walker ---- */
+/* Its output goes to its own files, and what it reads is at an offset of its own. */
+static void own_files(const op_result *r)
+{
+    char path[700], link[64], target[600];
+    for (int fd = 0; fd < 256; fd++) {
+        int flags = fcntl(fd, F_GETFL);
+        if (flags < 0) continue;
+        if (fd == 1 || fd == 2) {
+            snprintf(path, sizeof path, "%s/%d.%s", op_sweep->folder, (int)(r - op_sweep->result),
+                     fd == 1 ? "out" : "err");
+            int to = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+            if (to >= 0) dup2(to, fd);
+            if (to >= 0) close(to);
+            continue;
+        }
+        off_t at = lseek(fd, 0, SEEK_CUR);
+        snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        ssize_t n = readlink(link, target, sizeof target - 1);
+        if (at < 0 || n <= 0 || target[0] != '/') continue;
+        target[n] = 0;
+        if ((flags & O_ACCMODE) != O_RDONLY)
+            snprintf(target, sizeof target, "%s/%d.fd%d", op_sweep->folder,
+                     (int)(r - op_sweep->result), fd);
+        int again = open(target, (flags & (O_ACCMODE | O_APPEND)) | O_CREAT, 0600);
+        if (again < 0) continue;
+        lseek(again, at, SEEK_SET);
+        dup3(again, fd, fcntl(fd, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0);
+        close(again);
+    }
+}
+
+static void on_alarm(int s)
+{
+    (void)s;
+    op_sweep_end_process(OP_V_HANG, "not at the end of its step within the timeout");
+}
+
+void op_sweep_end_process(op_verdict v, const char *why)
+{
+    if (S.mine) {
+        snprintf(S.mine->why, sizeof S.mine->why, "%s", why ? why : "");
+        __atomic_store_n(&S.mine->verdict, v, __ATOMIC_RELEASE);
+    }
+    if (__gcov_dump) __gcov_dump();
+    _exit(0);
+}
+
+/* ---- the walker ---- */
+static op_result *new_result(int point, int second, op_mode mode)
+{
+    int i = __atomic_fetch_add(&op_sweep->nresults, 1, __ATOMIC_RELAXED);
+    if (i >= OP_RESULTS) {
+        fprintf(stderr, "oomproof: more than %d runs in one sweep; shard it\n", OP_RESULTS);
+        _exit(7);
+    }
+    op_result *r = &op_sweep->result[i];
+    *r = (op_result){
+        .point = point, .second = second, .mode = mode, .fault = op_sweep->fault, .inherited = -1};
+    return r;
+}
+
+static void wait_until(int at_most)
+{
+    while (S.children > at_most) {
+        int status, k = 0;
+        while (waitpid(S.child[k], &status, 0) < 0 && errno == EINTR) {
+        }
+        S.of[k]->status = status;
+        if (WIFSIGNALED(status)) {
+            S.of[k]->verdict = OP_V_CRASH;
+            snprintf(S.of[k]->why, sizeof S.of[k]->why, "signal %d (%s)", WTERMSIG(status),
+                     strsignal(WTERMSIG(status)));
+        }
+        S.children--;
+        memmove(S.child, S.child + 1, sizeof S.child[0] * (size_t)S.children);
+        memmove(S.of, S.of + 1, sizeof S.of[0] * (size_t)S.children);
+    }
+}
+
+void op_sweep_wait_all(void)
+{
+    wait_until(0);
+}
+
+void op_sweep_forget_points(void)
+{
+    S.passed = 0;
+}
+
+static void become_child(op_result *r, op_mode mode)
+{
+    struct sigaction a = {.sa_handler = on_alarm};
+    S.mine = r;
+    S.children = 0;
+    S.fired = 1;
+    S.always = mode == OP_PERSISTENT;
+    S.depth++;
+    op_judge_again();
+    sigaction(SIGALRM, &a, NULL);
+    alarm((unsigned)op_sweep->timeout_s);
+    if (S.depth == 1) own_files(r);
+}
+
+/* 1 in the child, which takes the fault. */
+static int fork_at(int point, op_mode mode, const op_call *c)
+{
+    int first = S.depth ? S.mine->point : point;
+    op_result *r = new_result(first, S.depth ? point : -1, mode);
+    if (S.depth) snprintf(r->second_site, sizeof r->second_site, "%s", c->site);
+    wait_until(S.depth ? 0 : (op_sweep->jobs < 64 ? op_sweep->jobs : 64) - 1);
+    if (S.depth) alarm(0); /* this process waits for others: its own limit starts again after */
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid < 0) {
+        fprintf(stderr, "oomproof: fork: %s\n", strerror(errno));
+        r->verdict = OP_V_CRASH;
+        snprintf(r->why, sizeof r->why, "fork: %s", strerror(errno));
+        return 0;
+    }
+    if (pid == 0) {
+        become_child(r, mode);
+        return 1;
+    }
+    S.child[S.children] = pid;
+    S.of[S.children++] = r;
+    if (S.depth) {
+        wait_until(0);
+        alarm((unsigned)op_sweep->timeout_s);
+    }
+    return 0;
+}
+
+/* ---- at a point ---- */
+static void note_point(int i, const op_call *c)
+{
+    if (i >= OP_POINTS) return;
+    op_point *p = &op_sweep->point[i];
+    snprintf(p->site, sizeof p->site, "%s", c->site ? c->site : "");
+    snprintf(p->phase, sizeof p->phase, "%s", c->phase ? c->phase : "");
+    p->size = c->size;
+    p->id = (int)c->id;
+    p->nth_at_site = 1;
+    for (int k = 0; k < i; k++)
+        if (op_sweep->point[k].id == p->id && !strcmp(op_sweep->point[k].site, p->site))
+            p->nth_at_site++;
+    op_sweep->npoints = i + 1;
+}
+
+int op_sweep_point(const op_call *c)
+{
+    if (!op_sweep_in_step()) return 0;
+    if (S.always) return 1;
+    int i = S.passed++;
+    switch (S.role) {
+    case OP_REFERENCE: note_point(i, c); return 0;
+    case OP_SINGLE:
+        if (S.fired || i != op_sweep->single_point) return 0;
+        become_child(new_result(i, -1, op_sweep->single_mode), op_sweep->single_mode);
+        return 1;
+    case OP_WALKER:
+        if (S.depth >= (op_sweep->pairs ? 2 : 1)) return 0;
+        if (S.depth == 0) {
+            op_sweep->walked = i + 1;
+            if (i % op_sweep->shards != op_sweep->shard) return 0;
+        }
+        for (int mode = 0; mode < OP_MODES; mode++)
+            if ((op_sweep->modes >> mode & 1) && (S.depth == 0 || mode == OP_ONCE) &&
+                fork_at(i, (op_mode)mode, c))
+                return 1;
+        return 0;
+    default: return 0;
+    }
+}
+
+int op_sweep_code(op_id id)
+{
+    static const int status[] = {801, 7, 2000}; /* NotSupported, INVALID_VALUE, BAD_PARAM */
+    if (op_sweep->fault == OP_FAULT_STATUS) return status[op_table[id].lib];
+    return op_sweep->fault == OP_FAULT_STICKY ? 700 : 0;
+}

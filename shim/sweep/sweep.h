@@ -1,0 +1,122 @@
+/* sweep.h - what the processes of a sweep share, in one file that all of them map.
+ *
+ * A fault point is a call that can fail, within a step of the program (op_step_begin/end) or, for a
+ * program that marks none, within the whole run. Three roles of a preloaded process:
+ *   reference  never failed; counts the points, writes down what the state is at the end of the
+ * step walker     the same run again; at each point it forks a child that takes the fault single
+ * takes one fault: the way without forking A process that has taken its fault is judged at the end
+ * of the step, or at its exit. */
+#ifndef OP_SWEEP_H
+#define OP_SWEEP_H
+#include "stats.h"
+
+enum { OP_POINTS = 16384, OP_RESULTS = 65536, OP_STATES = 16384, OP_BUFFERS = 2048 };
+
+typedef enum op_role { OP_NO_SWEEP, OP_REFERENCE, OP_WALKER, OP_SINGLE } op_role;
+typedef enum op_mode { OP_ONCE, OP_PERSISTENT, OP_MODES } op_mode;
+typedef enum op_fault { OP_FAULT_OOM, OP_FAULT_STATUS, OP_FAULT_STICKY, OP_FAULTS } op_fault;
+
+/* X(name, what it says, 1: a finding) */
+#define OP_VERDICTS(X)                             \
+    X(RUNNING, "not judged", 1)                    \
+    X(EXACT, "recovered exactly", 0)               \
+    X(DECLARED, "recovered with declared loss", 0) \
+    X(REFUSED, "refused cleanly", 0)               \
+    X(GRADIENT, "wrong gradient", 1)               \
+    X(LEAK, "leak", 1)                             \
+    X(SWALLOWED, "swallowed", 1)                   \
+    X(DRIFT, "state drift", 1)                     \
+    X(UNBOUNDED, "unbounded retries", 1)           \
+    X(HANG, "hang", 1)                             \
+    X(CRASH, "crash", 1)                           \
+    X(UNFIRED, "did not fire", 1)
+typedef enum op_verdict {
+#define X(name, text, finding) OP_V_##name,
+    OP_VERDICTS(X)
+#undef X
+        OP_VERDICT_COUNT
+} op_verdict;
+
+typedef struct op_point {
+    char site[96], phase[24];
+    uint64_t size;
+    int id; /* op_id */
+    int nth_at_site;
+} op_point;
+
+typedef struct op_result {
+    int point, second; /* from 0; second: of a pair, else -1 */
+    op_mode mode;
+    op_fault fault;
+    op_verdict verdict;
+    int inherited;  /* the result whose verdict this one took over; -1: judged itself */
+    int status;     /* of waitpid, of the process that was judged */
+    uint64_t state; /* hash at the first retry; 0: none reached */
+    int64_t points, trained, dropped, attempts, retries, splits;
+    double measure; /* largest distance of a compared buffer, in its own measure */
+    char worst[64]; /* that buffer */
+    char why[200];  /* of a finding: what differed first */
+    char second_site[96];
+} op_result;
+
+typedef struct op_step_summary {
+    int64_t points, trained, dropped, attempts, bound, retries, splits;
+    int failed, exit_code;
+} op_step_summary;
+
+typedef struct op_sweep_file {
+    uint64_t magic;
+    /* what is asked for */
+    op_role role;
+    op_fault fault;
+    uint64_t calls[4]; /* bits of the calls that are points */
+    int modes;         /* bit of each op_mode */
+    int step;          /* which step, from 1 */
+    int jobs, timeout_s, prune, pairs;
+    int single_point; /* OP_SINGLE */
+    op_mode single_mode;
+    int shard, shards;
+    char folder[512];
+    /* written by the reference */
+    int npoints, marked; /* marked: the program marks its steps */
+    uint64_t reference_live, reference_state;
+    op_step_summary reference_step;
+    int reference_ended;
+    op_point point[OP_POINTS];
+    /* written by the walker and its children */
+    int walked;       /* points that the walker passed */
+    int walker_equal; /* the walker, never failed, ended in the reference's state */
+    int nresults;
+    struct {
+        uint64_t hash;
+        int result; /* + 1; 0: free */
+    } state[OP_STATES];
+    op_result result[OP_RESULTS];
+} op_sweep_file;
+#define OP_SWEEP_MAGIC 0x31706565777370ull
+
+extern const char *const op_verdict_text[OP_VERDICT_COUNT];
+extern const int op_verdict_finding[OP_VERDICT_COUNT];
+extern const char *const op_mode_text[OP_MODES];
+extern const char *const op_fault_text[OP_FAULTS];
+
+/* ---- in the preloaded process: point.c ---- */
+extern op_sweep_file *op_sweep; /* NULL: no sweep */
+void op_sweep_start(void);      /* at load: maps the file that the environment names */
+int op_sweep_wants(op_id id);
+/* At a call that is a point. 1: fail it with the sweep's fault. Called without the lock. */
+int op_sweep_point(const op_call *c);
+int op_sweep_code(op_id id); /* the code of the sweep's fault for that call; 0: out of memory */
+void op_sweep_end_process(op_verdict v, const char *why) __attribute__((noreturn));
+void op_sweep_wait_all(void); /* for the children of this process */
+void op_sweep_forget_points(void);
+op_result *op_sweep_result(void); /* of this process; NULL: it has taken no fault */
+
+/* ---- judge.c ---- */
+uint64_t op_state_hash(uint64_t seed); /* live device memory with its contents, the last error */
+void op_judge_step(const op_step_summary *s);
+void op_judge_exit(void);  /* at the end of a process that marks no steps */
+void op_judge_again(void); /* a second fault has its own first retry */
+int op_sweep_in_step(void);
+
+#endif

@@ -1,0 +1,180 @@
+/* table.c - see table.h. */
+#include "table.h"
+#include <string.h>
+
+static int same_site(const op_point *a, const op_point *b)
+{
+    return a->id == b->id && !strcmp(a->site, b->site);
+}
+
+void op_tally_up(const op_sweep_file *s, op_tally *t)
+{
+    t->points = s->npoints;
+    for (int i = 0; i < s->npoints; i++) {
+        int k = 0;
+        while (k < i && !same_site(&s->point[k], &s->point[i])) k++;
+        t->sites += k == i;
+    }
+    for (int i = 0; i < s->nresults; i++) {
+        const op_result *r = &s->result[i];
+        t->runs++;
+        t->pairs += r->second >= 0;
+        t->pruned += r->inherited >= 0 && i % 20 != 0;
+        t->checked += r->inherited >= 0 && i % 20 == 0;
+        t->verdict[r->mode][r->verdict]++;
+        t->findings += op_verdict_finding[r->verdict];
+    }
+}
+
+static void repeat(FILE *f, const op_result *r, const op_tally *t)
+{
+    fprintf(f, "%s --point %d --%s --%s -- %s", t->again, r->point + 1, op_mode_text[r->mode],
+            op_fault_text[r->fault], t->command);
+}
+
+void op_print_tally(FILE *f, const op_sweep_file *s, const op_tally *t)
+{
+    for (int i = 0; i < s->nresults; i++) {
+        const op_result *r = &s->result[i];
+        if (!op_verdict_finding[r->verdict]) continue;
+        const op_point *p = &s->point[r->point];
+        fprintf(f, "FINDING %s: point %d, %s %s (%s, %llu bytes, call %d there), %s %s",
+                op_verdict_text[r->verdict], r->point + 1, op_table[p->id].name, p->site,
+                *p->phase ? p->phase : "no phase", (unsigned long long)p->size, p->nth_at_site,
+                op_fault_text[r->fault], op_mode_text[r->mode]);
+        if (r->second >= 0) fprintf(f, ", then at %s", r->second_site);
+        fprintf(f, "\n  %s\n  repeat: ", *r->why ? r->why : op_verdict_text[r->verdict]);
+        repeat(f, r, t);
+        fputc('\n', f);
+    }
+    for (int m = 0; m < OP_MODES; m++)
+        for (int v = 0; v < OP_VERDICT_COUNT; v++)
+            if (t->verdict[m][v])
+                fprintf(f, "%6d %s: %s\n", t->verdict[m][v], op_mode_text[m], op_verdict_text[v]);
+    fprintf(
+        f,
+        "oomproof: %d fault points at %d sites, %d runs (%d pairs), %d pruned, %d of the pruned "
+        "run on as a check, %d findings, %.1f s%s\n",
+        t->points, t->sites, t->runs, t->pairs, t->pruned, t->checked, t->findings, t->seconds,
+        t->proved ? "; the run after the last point fired nothing" : "; NOT PROVED COMPLETE");
+}
+
+static void quoted(FILE *f, const char *s)
+{
+    fputc('"', f);
+    for (; *s; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c == '"' || c == '\\')
+            fprintf(f, "\\%c", c);
+        else if (c < 0x20 || c > 0x7e)
+            fprintf(f, "\\u%04x", c);
+        else
+            fputc(c, f);
+    }
+    fputc('"', f);
+}
+
+static void json_result(FILE *f, const op_sweep_file *s, int i, const op_tally *t, int full)
+{
+    const op_result *r = &s->result[i];
+    const op_point *p = &s->point[r->point];
+    fprintf(f, "{\"run\":%d,\"point\":%d,\"call\":\"%s\",\"site\":", i, r->point + 1,
+            op_table[p->id].name);
+    quoted(f, p->site);
+    fputs(",\"phase\":", f);
+    quoted(f, p->phase);
+    fprintf(
+        f, ",\"bytes\":%llu,\"nth_at_site\":%d,\"mode\":\"%s\",\"fault\":\"%s\",\"verdict\":\"%s\"",
+        (unsigned long long)p->size, p->nth_at_site, op_mode_text[r->mode], op_fault_text[r->fault],
+        op_verdict_text[r->verdict]);
+    fprintf(f, ",\"inherited_from\":%d,\"retries\":%lld,\"splits\":%lld,\"dropped\":%lld",
+            r->inherited, (long long)r->retries, (long long)r->splits, (long long)r->dropped);
+    if (r->second >= 0) {
+        fputs(",\"second_site\":", f);
+        quoted(f, r->second_site);
+    }
+    if (full) {
+        fputs(",\"why\":", f);
+        quoted(f, r->why);
+        fputs(",\"repeat\":\"", f);
+        char command[2048];
+        FILE *m = fmemopen(command, sizeof command, "w");
+        if (m) {
+            repeat(m, r, t);
+            fclose(m);
+            command[sizeof command - 1] = 0;
+            for (const char *c = command; *c; c++) {
+                if (*c == '"' || *c == '\\') fputc('\\', f);
+                fputc((unsigned char)*c < 0x20 ? ' ' : *c, f);
+            }
+        }
+        fputc('"', f);
+    }
+    fputc('}', f);
+}
+
+int op_write_json(FILE *f, const op_sweep_file *s, const op_tally *t)
+{
+    fprintf(f, "{\"fault_points\":%d,\"sites\":%d,\"modes\":[", t->points, t->sites);
+    for (int m = 0, n = 0; m < OP_MODES; m++)
+        if (s->modes >> m & 1) fprintf(f, "%s\"%s\"", n++ ? "," : "", op_mode_text[m]);
+    fputs("],\"verdicts\":{", f);
+    for (int v = 1, n = 0; v < OP_VERDICT_COUNT; v++) {
+        int count = 0;
+        for (int m = 0; m < OP_MODES; m++) count += t->verdict[m][v];
+        if (count) fprintf(f, "%s\"%s\":%d", n++ ? "," : "", op_verdict_text[v], count);
+    }
+    fputs("},\"findings\":[", f);
+    for (int i = 0, n = 0; i < s->nresults; i++)
+        if (op_verdict_finding[s->result[i].verdict]) {
+            fputs(n++ ? ",\n" : "\n", f);
+            json_result(f, s, i, t, 1);
+        }
+    fputs("],\n\"results\":[", f);
+    for (int i = 0; i < s->nresults; i++) {
+        fputs(i ? ",\n" : "\n", f);
+        json_result(f, s, i, t, 0);
+    }
+    fprintf(
+        f,
+        "],\n\"runs\":%d,\"pairs\":%d,\"pruned\":%d,\"checked\":%d,\"fork\":%s,\"seconds\":%.3f,"
+        "\"proof\":%s}\n",
+        t->runs, t->pairs, t->pruned, t->checked, t->fork ? "true" : "false", t->seconds,
+        t->proved ? "true" : "false");
+    return ferror(f) || fflush(f) != 0;
+}
+
+static void xml(FILE *f, const char *s)
+{
+    for (; *s; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (strchr("<>&\"", c))
+            fprintf(f, "&#%d;", c);
+        else
+            fputc(c < 0x20 || c > 0x7e ? '?' : c, f);
+    }
+}
+
+int op_write_junit(FILE *f, const op_sweep_file *s, const op_tally *t)
+{
+    fprintf(f,
+            "<?xml version=\"1.0\"?>\n<testsuite name=\"oomproof sweep\" tests=\"%d\" "
+            "failures=\"%d\" time=\"%.3f\">\n",
+            t->runs, t->findings, t->seconds);
+    for (int i = 0; i < s->nresults; i++) {
+        const op_result *r = &s->result[i];
+        const op_point *p = &s->point[r->point];
+        fprintf(f, "<testcase classname=\"%s\" name=\"point %d ", op_table[p->id].name,
+                r->point + 1);
+        xml(f, p->site);
+        fprintf(f, " %s %s\">", op_fault_text[r->fault], op_mode_text[r->mode]);
+        if (op_verdict_finding[r->verdict]) {
+            fprintf(f, "<failure message=\"%s\">", op_verdict_text[r->verdict]);
+            xml(f, r->why);
+            fputs("</failure>", f);
+        }
+        fputs("</testcase>\n", f);
+    }
+    fputs("</testsuite>\n", f);
+    return ferror(f) || fflush(f) != 0;
+}

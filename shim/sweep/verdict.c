@@ -1,0 +1,15 @@
+/* verdict.c - the words of a sweep. */
+#include "sweep.h"
+
+const char *const op_verdict_text[OP_VERDICT_COUNT] = {
+#define X(name, text, finding) text,
+    OP_VERDICTS(X)
+#undef X
+};
+const int op_verdict_finding[OP_VERDICT_COUNT] = {
+#define X(name, text, finding) finding,
+    OP_VERDICTS(X)
+#undef X
+};
+const char *const op_mode_text[OP_MODES] = {"once", "persistent"};
+const char *const op_fault_text[OP_FAULTS] = {"oom", "status", "sticky"};
