@@ -30,6 +30,7 @@ OOMPROOF_WEAK const char *op_tag(const char *tag);
 struct op_step_summary;
 OOMPROOF_WEAK void op_buffer(const char *name, const void *p, size_t bytes, int on_device, int type,
                              double tolerance);
+OOMPROOF_WEAK int op_sweeping(void);
 OOMPROOF_WEAK void op_step_begin(void);
 OOMPROOF_WEAK void op_retry(const void *state, size_t bytes);
 OOMPROOF_WEAK void op_step_end(const struct op_step_summary *summary);
@@ -123,10 +124,10 @@ static inline void oomproof_step_begin(void)
     if (op_step_begin) op_step_begin();
 }
 
-/* 1: somebody looks at oomproof_retry; its state need not be made otherwise. */
+/* 1: in a sweep. What oomproof_retry takes need not be made otherwise. */
 static inline int oomproof_sweeping(void)
 {
-    return op_retry != NULL;
+    return op_sweeping && op_sweeping();
 }
 /* Before the first device call of a retry: everything on the host that decides how the step goes on
  * (queue, ledger, random numbers), as bytes. Two faults that lead to the same state, device memory

@@ -35,7 +35,7 @@ const char *pt_tag_get(void); /* never NULL */
 void pt_probe_buffer(const char *name, const void *p, size_t bytes, int on_device, int type,
                      double tolerance);
 void pt_probe_step_begin(void);
-int pt_probe_watched(void); /* 0: pt_probe_retry does nothing */
+int pt_probe_watched(void); /* 1: in a sweep; 0: pt_probe_retry does nothing */
 void pt_probe_retry(const void *state, size_t bytes);
 uint64_t pt_probe_hash(uint64_t seed, const void *data, size_t bytes);
 typedef struct pt_probe_step {

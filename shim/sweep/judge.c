@@ -319,6 +319,11 @@ static void judge(op_result *r, const op_step_summary *s)
 }
 
 /* ---- steps ---- */
+API int op_sweeping(void)
+{
+    return op_sweep != NULL;
+}
+
 API void op_step_begin(void)
 {
     if (!op_sweep) return;

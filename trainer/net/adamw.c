@@ -32,6 +32,7 @@ pt_status pt_adamw_step(pt_net *n, pt_adamw *o, double lr, double clip, double *
     pt_device *d = n->device;
     double square = 0;
     int64_t t = o->t + 1;
+    if (o->launched) goto wait;
     TRY(pt_k_sum_squares(d, (int64_t)n->nparams, n->grad, n->layers->norm_out,
                          n->layers->norm_tmp));
     TRY(pt_copy_down(d, &square, n->layers->norm_out, sizeof square));
@@ -53,7 +54,10 @@ pt_status pt_adamw_step(pt_net *n, pt_adamw *o, double lr, double clip, double *
                           .scale = clip > 0 && length > clip ? clip / length : 1};
     TRY(pt_k_adamw(d, (int64_t)n->nparams, &s, n->grad, n->layers->decays, n->param, o->m, o->v));
     o->t = t; /* launched: it happens, or the context is dead */
+    o->launched = 1;
+wait: /* a step that is repeated because the wait failed must not be taken twice */
     TRY(pt_device_sync(d));
+    o->launched = 0;
 done:
     return st;
 }

@@ -181,15 +181,18 @@ pt_status pt_net_zero_grad(pt_net *n)
     return pt_zero(n->device, n->grad, n->nparams * sizeof(real));
 }
 
-/* The statistics first: that copy can be repeated. The addition is one launch, the last thing that
- * can fail, so a commit that failed has added nothing. */
+/* The statistics first: that copy can be repeated. The addition is one launch: when the wait after
+ * it fails, a repeated commit only waits, or the gradient would be counted twice. */
 pt_status pt_net_commit(pt_net *n)
 {
     pt_status st = PT_OK;
-    if (n->nrunning)
-        TRY(PT_CUDA(cudaMemcpyAsync(n->running, n->running_scratch, n->nrunning * sizeof(real),
-                                    cudaMemcpyDeviceToDevice, n->device->stream)));
-    TRY(pt_k_add(n->device, (int64_t)n->nparams, n->scratch, n->grad));
+    if (!n->added) {
+        if (n->nrunning)
+            TRY(PT_CUDA(cudaMemcpyAsync(n->running, n->running_scratch, n->nrunning * sizeof(real),
+                                        cudaMemcpyDeviceToDevice, n->device->stream)));
+        TRY(pt_k_add(n->device, (int64_t)n->nparams, n->scratch, n->grad));
+        n->added = 1;
+    }
     TRY(pt_device_sync(n->device));
 done:
     return st;

@@ -39,6 +39,7 @@ typedef struct pt_net {
     real *running;         /* device [nrunning], committed */
     real *running_scratch; /* device [nrunning]: what the attempt in progress would make of it */
     size_t nrunning;
+    int added; /* the scratch of the attempt is in grad, though that was not yet waited for */
     struct pt_net_layers *layers; /* private to net/ */
 } pt_net;
 
@@ -88,8 +89,9 @@ pt_status pt_augment_points(pt_device *d, const pt_augment *a, uint32_t scene_ke
 
 /* The optimiser: AdamW (decoupled weight decay, Loshchilov & Hutter 2019) over the flat buffers. */
 typedef struct pt_adamw {
-    real *m, *v; /* device [nparams], zero at start */
-    int64_t t;   /* steps taken */
+    real *m, *v;  /* device [nparams], zero at start */
+    int64_t t;    /* steps taken */
+    int launched; /* a step is on its way and was not yet waited for */
     double beta1, beta2, eps, weight_decay;
 } pt_adamw;
 pt_status pt_adamw_create(pt_net *n, pt_adamw *out);

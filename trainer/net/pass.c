@@ -183,6 +183,7 @@ pt_status pt_net_pass(pt_net *net, const pt_fields *fields, const pt_shape *shap
     real *logits = NULL;
     pt_status st = PT_OK;
     pass->did_forward = pass->did_backward = 0;
+    net->added = 0;
     pt_arena_init(&r->arena, net->device);
     if (shape->classes != net->options.classes)
         return pt_fail(PT_ERR_INTERNAL, "a fragment of %d classes for a net of %d", shape->classes,
