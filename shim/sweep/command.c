@@ -248,7 +248,14 @@ static void judge_exit(op_sweep_file *s, op_result *r, int status)
     }
 }
 
-static int reference(op_sweep_file *s, const options *o)
+static int intercepted(const op_stats *stats)
+{
+    uint64_t n = 0;
+    for (int id = 0; id < OP_CALLS; id++) n += stats->calls[id];
+    return n > 0;
+}
+
+static int reference(op_sweep_file *s, const op_stats *stats, const options *o)
 {
     char out[600];
     s->role = OP_REFERENCE;
@@ -259,10 +266,12 @@ static int reference(op_sweep_file *s, const options *o)
         return WIFEXITED(status) && WEXITSTATUS(status) == 2 ? 2 : 5;
     }
     if (!s->reference_ended || !s->npoints) {
-        show_file(out, s->reference_ended
+        show_file(out, !intercepted(stats)
+                           ? "nothing was intercepted: is the program linked with -cudart static? "
+                             "Build it with nvcc -cudart shared"
+                       : s->reference_ended
                            ? "no fault point: nothing that --calls names was called in the step"
-                           : "the step did not end, or nothing was intercepted (is the program "
-                             "linked with -cudart shared?)");
+                           : "the program ended before the step that --step names was over");
         return 4;
     }
     return 0;
@@ -397,8 +406,8 @@ int op_sweep_command(int argc, char **argv)
     snprintf(stats_path, sizeof stats_path, "%s/stats", folder);
     unlink(shared_path);
     op_sweep_file *s = share(shared_path, sizeof *s);
-    if (s == MAP_FAILED || share(stats_path, sizeof(op_stats)) == MAP_FAILED ||
-        !op_root(root, sizeof root)) {
+    const op_stats *stats = share(stats_path, sizeof *stats);
+    if (s == MAP_FAILED || stats == MAP_FAILED || !op_root(root, sizeof root)) {
         fprintf(stderr, "oomproof: error: %s: %s\n", shared_path, strerror(errno));
         return 7;
     }
@@ -424,7 +433,7 @@ int op_sweep_command(int argc, char **argv)
              o.sim ? "sim" : "gpu", o.faults ? " --faults '" : "", o.faults ? o.faults : "",
              o.faults ? "'" : "", o.calls ? " --calls '" : "", o.calls ? o.calls : "",
              o.calls ? "'" : "", o.step);
-    code = reference(s, &o);
+    code = reference(s, stats, &o);
     if (code == 0 && o.point > s->npoints)
         code = op_usage("--point: the step has fewer fault points", "");
     if (code == 0) {

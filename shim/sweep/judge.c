@@ -253,6 +253,8 @@ API void op_retry(const void *state, size_t bytes)
     r->trained = before->trained;
     r->dropped = before->dropped;
     r->splits = before->splits;
+    r->retries = before->retries;
+    r->attempts = before->attempts;
     r->measure = before->measure;
     memcpy(r->worst, before->worst, sizeof r->worst);
     op_sweep_end_process(v, before->why);

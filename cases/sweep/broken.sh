@@ -1,0 +1,36 @@
+# broken.sh BUILD - a program that knows nothing of oomproof: right, it is clean; with each of the usual mistakes, the
+# sweep names it; and what it prints repeats it.
+. "$(dirname "$0")/lib.sh"
+prog=$build/cases/sweep_broken
+swept 0 "recovered exactly" "refused cleanly" "7 fault points" "0 findings" "fired nothing" ++ -- "$prog"
+swept 0 "refused cleanly" "0 findings" ++ --status --calls 'cuda*' -- "$prog"
+BUG=leak
+export BUG
+swept 1 "FINDING leak" "512 device bytes more" ++ --once -- "$prog"
+repeat=$(sed -n 's/^  repeat: oomproof //p' "$dir/out" | head -1)
+eval "\"$build/bin/oomproof\" $repeat" >"$dir/out" 2>&1 && { echo "the repeat line finds nothing: $repeat"; bad=1; }
+grep -q "FINDING leak" "$dir/out" || { echo "the repeat line finds something else: $repeat"; cat "$dir/out"; bad=1; }
+BUG=swallow
+swept 1 "FINDING state drift" "it printed something else" ++ --once -- "$prog"
+BUG=loses-half
+swept 1 "FINDING state drift" ++ --once -- "$prog"
+BUG=catches-everything
+swept 1 "FINDING swallowed" ++ --status -- "$prog"
+BUG=crash
+swept 1 "FINDING crash" "signal 11" ++ --once -- "$prog"
+BUG=never-ends
+swept 1 "FINDING" ++ --persistent --timeout 2 -- "$prog"
+for way in --no-fork; do
+    BUG=leak
+    swept 1 "FINDING leak" "512 device bytes more" ++ --once $way -- "$prog"
+    BUG=crash
+    swept 1 "FINDING crash" ++ --once $way -- "$prog"
+done
+BUG=
+swept 4 "no fault point" ++ --calls cudaMallocManaged -- "$prog"
+swept 4 "nothing was intercepted" ++ -- true
+swept 5 "the run without faults failed" ++ -- false
+swept 2 "expected a whole number" ++ --step 0 -- "$prog"
+swept 2 "no command" ++
+swept 2 "--shard is I/N" ++ --shard 3/2 -- "$prog"
+exit $bad

@@ -1,0 +1,35 @@
+# trainer.sh BUILD WHAT - the trainer itself, a step of two small rooms: every fault point, every way.
+. "$(dirname "$0")/lib.sh"
+small="train --data rooms:2,max=900 --batch 2 --steps 2 --quiet"
+train="$build/bin/pointtrain $small"
+double="$build/bin/pointtrain-double $small"
+clean="0 findings"
+case $2 in
+oom)
+    swept 0 "142 fault points" "142 once: recovered exactly" "142 persistent: recovered with declared loss" "$clean" \
+        "fired nothing" ++ -- $train --allocator direct ;;
+second_step) swept 0 "142 once: recovered exactly" "$clean" ++ --step 2 -- $double --allocator direct --split alternate ;;
+norms)
+    swept 0 "once: recovered exactly" "$clean" ++ --shard 1/2 -- $train --allocator direct --norm frozen
+    swept 0 "once: recovered exactly" "$clean" ++ --shard 2/2 -- $train --allocator direct --norm batch
+    swept 0 "once: recovered exactly" "$clean" ++ -- $train --allocator caching ;;
+every_call)
+    swept 0 "once: recovered exactly" "$clean" ++ --once --calls '*' --shard 7/16 -- $train --allocator direct ;;
+other_errors)
+    swept 0 "once: refused cleanly" "$clean" ++ --status --calls '*' --shard 3/8 -- $train --allocator direct
+    swept 0 "once: refused cleanly" "$clean" ++ --sticky --calls 'cuda*' --shard 5/8 -- $train --allocator direct ;;
+pairs) swept 0 "pairs)" "$clean" ++ --pairs --once --shard 2/4 -- $train --allocator direct ;;
+budget)
+    swept 0 "$clean" ++ --faults 'cudaMalloc phase=forward nth=30 -> oom' -- $train --allocator direct ;;
+ways)
+    swept 0 "$clean" ++ --shard 2/12 -- $train --allocator direct
+    mv "$dir/json" "$dir/a"
+    swept 0 " 0 pruned" "$clean" ++ --shard 2/12 --no-prune -- $train --allocator direct
+    same "$dir/a" "$dir/json" "pruning changes a verdict"
+    swept 0 "$clean" ++ --shard 2/12 --no-fork -- $train --allocator direct
+    same "$dir/a" "$dir/json" "forking changes a verdict" ;;
+*)
+    echo "trainer.sh: no such case: $2"
+    exit 2 ;;
+esac
+exit $bad
