@@ -8,6 +8,8 @@ static const char help[] =
     "usage: oomproof COMMAND [options] -- CMD...\n"
     "  run    CMD under the shim, with faults\n"
     "  sweep  every call of CMD that can fail, failed, one after the other, and judged\n"
+    "  doctor whether CMD can be tested, and what to change\n"
+    "  trace  FILE: prints what `run --trace FILE` wrote\n"
     "oomproof COMMAND --help says more.\n\n"
     "exit codes: the command's own, or 0 clean, 1 finding, 2 usage or bad input, 3 a rule never "
     "fired,\n4 not intercepted, 5 the command crashed, 6 it hung, 7 internal\n";
@@ -18,10 +20,13 @@ int main(int argc, char **argv)
     optind = 1;
     if (!strcmp(command, "run")) return op_run_command(argc - 1, argv + 1);
     if (!strcmp(command, "sweep")) return op_sweep_command(argc - 1, argv + 1);
+    if (!strcmp(command, "trace")) return op_trace_command(argc - 1, argv + 1);
+    if (!strcmp(command, "doctor")) return op_doctor_command(argc - 1, argv + 1);
     if (!strcmp(command, "--help") || !strcmp(command, "-h")) {
         fputs(help, stdout);
         return 0;
     }
-    return op_usage(
-        *command ? "not a command of this version: " : "expected a command: run or sweep", command);
+    return op_usage(*command ? "not a command of this version: "
+                             : "expected a command: run, sweep, doctor or trace",
+                    command);
 }

@@ -35,19 +35,21 @@ static int make_anew(void)
     return 1;
 }
 
-void op_live_add(void *p, uint64_t bytes)
+uint64_t op_live_add(void *p, uint64_t bytes)
 {
-    if (2 * (taken + 1) > slots && !make_anew()) return;
+    static uint64_t numbers;
+    if (2 * (taken + 1) > slots && !make_anew()) return 0;
     size_t k = home(p, slots);
     while (table[k].p && table[k].p != GONE) k = (k + 1) % slots;
     taken += !table[k].p;
     entries++;
-    table[k] = (slot){p, (bytes + 511) / 512 * 512, bytes};
+    table[k] = (slot){p, (bytes + 511) / 512 * 512, bytes, ++numbers};
     live += table[k].bytes;
     if (live > peak) peak = live;
+    return numbers;
 }
 
-uint64_t op_live_remove(void *p)
+uint64_t op_live_remove(void *p, uint64_t *number)
 {
     if (!slots) return 0;
     for (size_t k = home(p, slots); table[k].p; k = (k + 1) % slots)
@@ -55,6 +57,7 @@ uint64_t op_live_remove(void *p)
             table[k].p = GONE;
             entries--;
             live -= table[k].bytes;
+            if (number) *number = table[k].number;
             return table[k].bytes;
         }
     return 0;

@@ -11,11 +11,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 const char op_run_help[] =
     "usage: oomproof run [--device sim|gpu|auto] [--faults RULES] [--allow-unfired] [--sim-memory "
-    "SIZE] -- CMD...\n"
+    "SIZE]\n                    [--trace FILE] [--timeout S] [--json FILE] -- CMD...\n"
     "Runs CMD with liboomproof.so preloaded.\n\n"
     "  --device   sim: the simulated device; gpu: NVIDIA's libraries; auto: gpu where there is one "
     "(auto)\n"
@@ -27,11 +28,15 @@ const char op_run_help[] =
     "             faults:    oom  status(NAME|N)  error(NAME|N)  shape(ldc=m-1)  poison(nan, "
     "type=f64)\n"
     "                        delay(MS)  hang  crash\n"
+    "             @FILE reads them from a file; without --faults, from OOMPROOF_FAULTS\n"
     "  --allow-unfired  a rule that never fired is no error\n"
-    "  --sim-memory     capacity of the simulated card, like 8GiB\n\n"
+    "  --sim-memory     capacity of the simulated card, like 8GiB\n"
+    "  --trace FILE     every call, for `oomproof trace`; FILE.PID of further processes\n"
+    "  --timeout S      the command is stopped after S seconds, with the stacks of its threads\n"
+    "  --json FILE      the closing lines for programs\n\n"
     "exit codes: the command's own; 2 usage or bad rule, 3 a rule never fired, 4 nothing was "
     "intercepted,\n"
-    "5 the command was killed by a signal, 7 internal\n";
+    "5 the command was killed by a signal, 6 it ran past --timeout, 7 internal\n";
 
 static pid_t child;
 static void forward(int s)
@@ -39,64 +44,202 @@ static void forward(int s)
     if (child > 0) kill(child, s);
 }
 
-/* The closing line, and whether it makes the run fail. */
-static int closing(const op_stats *s, const op_rule *rules, int n, int allow_unfired)
+typedef struct options {
+    const char *device, *faults, *memory, *trace, *json;
+    int sim, allow_unfired, timeout;
+    char **command;
+    op_rule rules[OP_MAX_RULES];
+    int nrules;
+} options;
+
+/* ---- the command line ---- */
+/* The text of a file, malloc'ed; NULL and a message. */
+static char *file_text(const char *path)
 {
-    int fired = 0, code = 0;
-    uint64_t calls = 0, allocations = 0, launches = 0, library = 0;
-    for (int i = 0; i < n; i++) fired += s->acted[i] > 0;
-    for (int id = 0; id < OP_CALLS; id++) {
-        calls += s->calls[id];
-        if (op_table[id].flags & OP_F_ALLOC) allocations += s->calls[id];
-        if (op_table[id].flags & OP_F_LAUNCH) launches += s->calls[id];
-        if (op_table[id].lib != OP_CUDA) library += s->calls[id];
+    char *text = NULL;
+    size_t room = 0;
+    FILE *f = fopen(path, "re");
+    if (f && getdelim(&text, &room, 0, f) < 0 && ferror(f)) {
+        free(text);
+        text = NULL;
+    } else if (f && !text)
+        text = strdup("");
+    if (!text) fprintf(stderr, "oomproof: error: %s: %s\n", path, strerror(errno));
+    if (f) fclose(f);
+    return text;
+}
+
+static int read_options(int argc, char **argv, options *o)
+{
+    static const struct option table[] = {
+        {"device", 1, 0, 'd'},     {"faults", 1, 0, 'f'}, {"allow-unfired", 0, 0, 'u'},
+        {"sim-memory", 1, 0, 'm'}, {"trace", 1, 0, 't'},  {"timeout", 1, 0, 'T'},
+        {"json", 1, 0, 'j'},       {"help", 0, 0, 'h'},   {0}};
+    const char *timeout = NULL;
+    char error[256];
+    uint64_t n;
+    int c;
+    *o = (options){.device = "auto"};
+    while ((c = getopt_long(argc, argv, "+h", table, NULL)) != -1) switch (c) {
+        case 'd': o->device = optarg; break;
+        case 'f': o->faults = optarg; break;
+        case 'u': o->allow_unfired = 1; break;
+        case 'm': o->memory = optarg; break;
+        case 't': o->trace = optarg; break;
+        case 'T': timeout = optarg; break;
+        case 'j': o->json = optarg; break;
+        case 'h': fputs(op_run_help, stdout); return -1;
+        default: return 2;
+        }
+    if ((o->sim = op_device(o->device)) < 0)
+        return op_usage("--device is sim, gpu or auto, not ", o->device);
+    if (o->memory && (!op_number(o->memory, &n) || n < 2 << 20))
+        return op_usage("--sim-memory: not a size of at least 2MiB, like 8GiB: ", o->memory);
+    if (timeout && (!op_number(timeout, &n) || n < 1 || n > 1 << 30))
+        return op_usage("--timeout: not a number of seconds: ", timeout);
+    o->timeout = timeout ? (int)n : 0;
+    if (optind >= argc) return op_usage("no command to run", "");
+    o->command = argv + optind;
+    if (!o->faults) o->faults = getenv("OOMPROOF_FAULTS");
+    if (o->faults && *o->faults == '@' && !(o->faults = file_text(o->faults + 1))) return 2;
+    if (o->faults && (o->nrules = op_parse(o->faults, o->rules, error, sizeof error)) < 0) {
+        fprintf(stderr, "oomproof: error: --faults: %s\n", error);
+        return 2;
     }
+    return 0;
+}
+
+/* ---- the end ---- */
+typedef struct totals {
+    uint64_t calls, allocations, launches, library;
+    int fired, unfired;
+} totals;
+
+static totals total(const op_stats *s, int nrules)
+{
+    totals t = {0};
+    for (int i = 0; i < nrules; i++) t.fired += s->acted[i] > 0, t.unfired += !s->acted[i];
+    for (int id = 0; id < OP_CALLS; id++) {
+        t.calls += s->calls[id];
+        if (op_table[id].flags & OP_F_ALLOC) t.allocations += s->calls[id];
+        if (op_table[id].flags & OP_F_LAUNCH) t.launches += s->calls[id];
+        if (op_table[id].lib != OP_CUDA) t.library += s->calls[id];
+    }
+    return t;
+}
+
+/* The closing lines, and whether they make the run fail. */
+static int closing(const op_stats *s, const options *o)
+{
+    totals t = total(s, o->nrules);
     fprintf(stderr,
             "oomproof: %llu calls intercepted (%llu allocations, %llu launches, %llu library), %d "
             "of %d rules fired\n",
-            (unsigned long long)calls, (unsigned long long)allocations,
-            (unsigned long long)launches, (unsigned long long)library, fired, n);
-    for (int i = 0; i < n; i++) {
-        fprintf(stderr, "oomproof: rule %d '%s' matched %llu, fired %llu\n", i + 1, rules[i].text,
-                (unsigned long long)s->matched[i], (unsigned long long)s->acted[i]);
-        if (!s->acted[i] && !allow_unfired) code = 3;
-    }
-    if (n && !calls) {
+            (unsigned long long)t.calls, (unsigned long long)t.allocations,
+            (unsigned long long)t.launches, (unsigned long long)t.library, t.fired, o->nrules);
+    for (int i = 0; i < o->nrules; i++)
+        fprintf(stderr, "oomproof: rule %d '%s' matched %llu, fired %llu\n", i + 1,
+                o->rules[i].text, (unsigned long long)s->matched[i],
+                (unsigned long long)s->acted[i]);
+    if (s->trace_lost)
+        fprintf(stderr, "oomproof: %llu calls are not in the trace\n",
+                (unsigned long long)s->trace_lost);
+    if (s->unseen)
+        fprintf(stderr, "oomproof: libcudart was loaded, but none of its calls was seen: they are "
+                        "looked up by handle (dlsym, ctypes) or the library that makes them was "
+                        "loaded with RTLD_DEEPBIND; link it, or load it without that flag\n");
+    else if (o->nrules && !t.calls)
         fprintf(stderr, "oomproof: no CUDA call was seen: is the program linked with -cudart "
-                        "static? Build it with "
-                        "nvcc -cudart shared\n");
-        code = 4;
+                        "static? Build it with nvcc -cudart shared; `oomproof doctor` says more\n");
+    return s->unseen || (o->nrules && !t.calls) ? 4 : t.unfired && !o->allow_unfired ? 3 : 0;
+}
+
+static int write_json(const op_stats *s, const options *o, int code)
+{
+    totals t = total(s, o->nrules);
+    FILE *f = fopen(o->json, "we");
+    if (f) {
+        fprintf(
+            f,
+            "{\"exit\":%d,\"processes\":%llu,\"calls\":%llu,\"allocations\":%llu,\"launches\":%llu,"
+            "\"library\":%llu,\"trace_lost\":%llu,\"by_call\":{",
+            code, (unsigned long long)s->processes, (unsigned long long)t.calls,
+            (unsigned long long)t.allocations, (unsigned long long)t.launches,
+            (unsigned long long)t.library, (unsigned long long)s->trace_lost);
+        for (int id = 0, n = 0; id < OP_CALLS; id++)
+            if (s->calls[id])
+                fprintf(f, "%s\"%s\":%llu", n++ ? "," : "", op_table[id].name,
+                        (unsigned long long)s->calls[id]);
+        fputs("},\"rules\":[", f);
+        for (int i = 0; i < o->nrules; i++) {
+            fprintf(f, "%s{\"rule\":\"", i ? "," : "");
+            for (const char *c = o->rules[i].text; *c; c++)
+                if (*c == '"' || *c == '\\')
+                    fprintf(f, "\\%c", *c);
+                else
+                    fputc((unsigned char)*c < 0x20 ? ' ' : *c, f);
+            fprintf(f, "\",\"matched\":%llu,\"fired\":%llu}", (unsigned long long)s->matched[i],
+                    (unsigned long long)s->acted[i]);
+        }
+        fputs("]}\n", f);
     }
-    return code;
+    if (f && !ferror(f) && fclose(f) == 0) return code;
+    fprintf(stderr, "oomproof: error: %s cannot be written: %s\n", o->json, strerror(errno));
+    return code ? code : 7;
+}
+
+/* ---- a command that does not end ---- */
+static void show_stacks(pid_t pid)
+{
+    char number[32];
+    int status;
+    snprintf(number, sizeof number, "%ld", (long)pid);
+    pid_t tool = fork();
+    if (tool == 0) {
+        dup2(2, 1);
+        execlp("eu-stack", "eu-stack", "-p", number, (char *)NULL);
+        fprintf(stderr, "oomproof: install elfutils to see the stacks of a command that hangs\n");
+        _exit(1);
+    }
+    while (tool > 0 && waitpid(tool, &status, 0) < 0 && errno == EINTR) {
+    }
+}
+
+/* The command's status; *hung: it was stopped for its time. */
+static int wait_for(pid_t pid, int seconds, int *hung)
+{
+    int status = 0;
+    struct timespec end, now, left;
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_sec += seconds;
+    for (;;) {
+        pid_t got = waitpid(pid, &status, seconds ? WNOHANG : 0);
+        if (got == pid || (got < 0 && errno != EINTR)) return status;
+        if (!seconds) continue;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        left.tv_sec = end.tv_sec - now.tv_sec;
+        left.tv_nsec = 0;
+        if (left.tv_sec <= 0) {
+            *hung = 1;
+            fprintf(stderr, "oomproof: the command did not end within %d seconds\n", seconds);
+            show_stacks(pid);
+            kill(pid, SIGKILL);
+            seconds = 0;
+            continue;
+        }
+        sigtimedwait(&set, NULL, &left);
+    }
 }
 
 int op_run_command(int argc, char **argv)
 {
-    static const struct option table[] = {{"device", 1, 0, 'd'},        {"faults", 1, 0, 'f'},
-                                          {"allow-unfired", 0, 0, 'u'}, {"sim-memory", 1, 0, 'm'},
-                                          {"help", 0, 0, 'h'},          {0}};
-    const char *device = "auto", *faults = NULL, *memory = NULL;
-    static op_rule rules[OP_MAX_RULES];
-    char error[256], dir[4096], stats_path[] = "/tmp/oomproof-stats-XXXXXX";
-    int c, allow = 0, n = 0, status;
-    while ((c = getopt_long(argc, argv, "+h", table, NULL)) != -1) switch (c) {
-        case 'd': device = optarg; break;
-        case 'f': faults = optarg; break;
-        case 'u': allow = 1; break;
-        case 'm': memory = optarg; break;
-        case 'h': fputs(op_run_help, stdout); return 0;
-        default: return 2;
-        }
-    int sim = op_device(device);
-    if (sim < 0) return op_usage("--device is sim, gpu or auto, not ", device);
-    uint64_t bytes;
-    if (memory && (!op_number(memory, &bytes) || bytes < 2 << 20))
-        return op_usage("--sim-memory: not a size of at least 2MiB, like 8GiB: ", memory);
-    if (optind >= argc) return op_usage("no command to run", "");
-    if (faults && (n = op_parse(faults, rules, error, sizeof error)) < 0) {
-        fprintf(stderr, "oomproof: error: --faults: %s\n", error);
-        return 2;
-    }
+    static options o;
+    char dir[4096], stats_path[] = "/tmp/oomproof-stats-XXXXXX";
+    int code = read_options(argc, argv, &o), hung = 0;
+    if (code) return code < 0 ? 0 : code;
     int fd = mkstemp(stats_path);
     op_stats *stats = MAP_FAILED;
     if (fd >= 0 && ftruncate(fd, sizeof *stats) == 0)
@@ -106,26 +249,38 @@ int op_run_command(int argc, char **argv)
         if (fd >= 0) unlink(stats_path);
         return 7;
     }
+    if (o.trace && unlink(o.trace) != 0 && errno != ENOENT) {
+        fprintf(stderr, "oomproof: error: %s: %s\n", o.trace, strerror(errno));
+        unlink(stats_path);
+        return 2;
+    }
+    sigset_t set, before;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &set, &before); /* for sigtimedwait */
     child = fork();
     if (child == 0) {
-        op_environment(dir, sim, memory, faults, stats_path, NULL);
-        execvp(argv[optind], argv + optind);
-        fprintf(stderr, "oomproof: error: %s cannot be started: %s\n", argv[optind],
+        sigprocmask(SIG_SETMASK, &before, NULL);
+        op_environment(dir, o.sim, o.memory, o.faults, stats_path, NULL);
+        if (o.trace) setenv("OOMPROOF_TRACE", o.trace, 1);
+        execvp(o.command[0], o.command);
+        fprintf(stderr, "oomproof: error: %s cannot be started: %s\n", o.command[0],
                 strerror(errno));
         _exit(127);
     }
     signal(SIGINT, forward);
     signal(SIGTERM, forward);
-    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
+    int status = child > 0 ? wait_for(child, o.timeout, &hung) : 0;
     unlink(stats_path);
     if (child < 0) return 7;
-    int code = closing(stats, rules, n, allow);
-    if (WIFSIGNALED(status)) {
+    code = closing(stats, &o);
+    if (hung)
+        code = 6;
+    else if (WIFSIGNALED(status)) {
         fprintf(stderr, "oomproof: the command was killed by signal %d (%s)\n", WTERMSIG(status),
                 strsignal(WTERMSIG(status)));
-        return 5;
-    }
-    if (WEXITSTATUS(status)) return WEXITSTATUS(status);
-    return code;
+        code = 5;
+    } else if (WEXITSTATUS(status))
+        code = WEXITSTATUS(status);
+    return o.json ? write_json(stats, &o, code) : code;
 }

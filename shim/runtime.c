@@ -40,53 +40,59 @@ static op_kind kind_of(enum cudaMemcpyKind k)
 #define NOTE(pointer, bytes)     op_allocated(pointer, bytes)
 #define HAS_ASK(...)             (sizeof(#__VA_ARGS__) > 1)
 
-#define ALLOC(name, parameters, arguments, bytes, live, ask)                               \
-    API cudaError_t name parameters                                                        \
-    {                                                                                      \
-        RT_PASS(name, arguments);                                                          \
-        const op_rule *rule_ = SEEN(((op_call){.id = OP_ID_##name, .size = bytes}), NULL); \
-        if (FAULTED(rule_)) {                                                              \
-            void *nowhere = NULL;                                                          \
-            (void)nowhere;                                                                 \
-            if (rule_->action != OP_OOM || !HAS_ASK(ask)) return injected(rule_);          \
-            ask;                                                                           \
-            return real(OUTER(REAL(name) arguments));                                      \
-        }                                                                                  \
-        cudaError_t done_ = real(OUTER(REAL(name) arguments));                             \
-        if (done_ == cudaSuccess) NOTE live;                                               \
-        return done_;                                                                      \
+#define ALLOC(name, parameters, arguments, bytes, live, ask)                                \
+    API cudaError_t name parameters                                                         \
+    {                                                                                       \
+        RT_PASS(name, arguments);                                                           \
+        const uint64_t asked_ = bytes;                                                      \
+        const op_rule *rule_ = SEEN(((op_call){.id = OP_ID_##name, .size = asked_}), NULL); \
+        if (FAULTED(rule_)) {                                                               \
+            void *nowhere = NULL;                                                           \
+            (void)nowhere;                                                                  \
+            if (rule_->action != OP_OOM || !HAS_ASK(ask))                                   \
+                return TRACED(name, injected(rule_), 0, asked_, NULL, 1);                   \
+            ask;                                                                            \
+            return TRACED(name, real(OUTER(REAL(name) arguments)), 0, asked_, NULL, 1);     \
+        }                                                                                   \
+        cudaError_t done_ = real(OUTER(REAL(name) arguments));                              \
+        uint64_t number_ = done_ == cudaSuccess ? NOTE live : 0;                            \
+        return TRACED(name, done_, number_, asked_, NULL, 0);                               \
     }
 
-#define PINNED(name, parameters, arguments, bytes)                                         \
-    API cudaError_t name parameters                                                        \
-    {                                                                                      \
-        RT_PASS(name, arguments);                                                          \
-        const op_rule *rule_ = SEEN(((op_call){.id = OP_ID_##name, .size = bytes}), NULL); \
-        return FAULTED(rule_) ? injected(rule_) : real(OUTER(REAL(name) arguments));       \
+#define SIMPLE(name, arguments, bytes, stream)                                           \
+    RT_PASS(name, arguments);                                                            \
+    const op_rule *rule_ = SEEN(((op_call){.id = OP_ID_##name, .size = bytes}), stream); \
+    return FAULTED(rule_) ? TRACED(name, injected(rule_), 0, bytes, stream, 1)           \
+                          : TRACED(name, real(OUTER(REAL(name) arguments)), 0, bytes, stream, 0);
+
+#define PINNED(name, parameters, arguments, bytes) \
+    API cudaError_t name parameters                \
+    {                                              \
+        SIMPLE(name, arguments, bytes, NULL)       \
     }
 
-/* Forgotten before the real call: once it returns, another thread may be given_ the address. */
-#define RELEASE(name, parameters, arguments, pointer, device)               \
-    API cudaError_t name parameters                                         \
-    {                                                                       \
-        RT_PASS(name, arguments);                                           \
-        const op_rule *rule_ = SEEN(((op_call){.id = OP_ID_##name}), NULL); \
-        if (FAULTED(rule_)) return injected(rule_);                         \
-        void *given_ = pointer;                                             \
-        uint64_t bytes_ = device && given_ ? op_freeing(given_) : 0;        \
-        cudaError_t done_ = real(OUTER(REAL(name) arguments));              \
-        if (done_ != cudaSuccess && bytes_) op_allocated(given_, bytes_);   \
-        return done_;                                                       \
+/* Forgotten before the real call: once it returns, another thread may be given the address. */
+#define RELEASE(name, parameters, arguments, pointer, device)                               \
+    API cudaError_t name parameters                                                         \
+    {                                                                                       \
+        RT_PASS(name, arguments);                                                           \
+        const op_rule *rule_ = SEEN(((op_call){.id = OP_ID_##name}), NULL);                 \
+        if (FAULTED(rule_)) return TRACED(name, injected(rule_), 0, 0, NULL, 1);            \
+        void *given_ = pointer;                                                             \
+        uint64_t number_ = 0, bytes_ = device && given_ ? op_freeing(given_, &number_) : 0; \
+        cudaError_t done_ = real(OUTER(REAL(name) arguments));                              \
+        if (done_ != cudaSuccess && bytes_) op_allocated(given_, bytes_);                   \
+        return TRACED(name, done_, number_, bytes_, NULL, 0);                               \
     }
 
-#define RESULT(name, arguments, call, to, bytes, on_host, stream)    \
-    RT_PASS(name, arguments);                                        \
-    const op_rule *rule_ = SEEN(call, stream);                       \
-    if (FAULTED(rule_)) return injected(rule_);                      \
-    cudaError_t done_ = real(OUTER(REAL(name) arguments));           \
-    if (rule_ && rule_->action == OP_POISON && done_ == cudaSuccess) \
-        op_poison_buffer(rule_, to, bytes, on_host, stream);         \
-    return done_;
+#define RESULT(name, arguments, call, to, bytes, on_host, stream)                  \
+    RT_PASS(name, arguments);                                                      \
+    const op_rule *rule_ = SEEN(call, stream);                                     \
+    if (FAULTED(rule_)) return TRACED(name, injected(rule_), 0, bytes, stream, 1); \
+    cudaError_t done_ = real(OUTER(REAL(name) arguments));                         \
+    if (rule_ && rule_->action == OP_POISON && done_ == cudaSuccess)               \
+        op_poison_buffer(rule_, to, bytes, on_host, stream);                       \
+    return TRACED(name, done_, 0, bytes, stream, rule_ != NULL);
 
 #define COPY(name, parameters, arguments, to, bytes, kind_, stream)                               \
     API cudaError_t name parameters                                                               \
@@ -103,27 +109,23 @@ static op_kind kind_of(enum cudaMemcpyKind k)
                stream)                                                                        \
     }
 
-#define LAUNCH(name, parameters, arguments, kernel_, values, stream)                            \
-    API cudaError_t name parameters                                                             \
-    {                                                                                           \
-        RT_PASS(name, arguments);                                                               \
-        const op_rule *rule_ =                                                                  \
-            SEEN(((op_call){.id = OP_ID_##name,                                                 \
-                            .kernel = op_busy[OP_ID_##name] ? op_kernel_name(kernel_) : NULL}), \
-                 stream);                                                                       \
-        if (FAULTED(rule_)) return injected(rule_);                                             \
-        cudaError_t done_ = real(OUTER(REAL(name) arguments));                                  \
-        if (rule_ && rule_->action == OP_POISON && done_ == cudaSuccess)                        \
-            op_poison_argument(rule_, values, stream);                                          \
-        return done_;                                                                           \
+#define LAUNCH(name, parameters, arguments, kernel_, values, stream)                               \
+    API cudaError_t name parameters                                                                \
+    {                                                                                              \
+        RT_PASS(name, arguments);                                                                  \
+        const char *named_ = op_busy[OP_ID_##name] || op_tracing ? op_kernel_name(kernel_) : NULL; \
+        const op_rule *rule_ = SEEN(((op_call){.id = OP_ID_##name, .kernel = named_}), stream);    \
+        if (FAULTED(rule_)) return TRACED_AT(name, injected(rule_), 0, 0, stream, 1, named_);      \
+        cudaError_t done_ = real(OUTER(REAL(name) arguments));                                     \
+        if (rule_ && rule_->action == OP_POISON && done_ == cudaSuccess)                           \
+            op_poison_argument(rule_, values, stream);                                             \
+        return TRACED_AT(name, done_, 0, 0, stream, rule_ != NULL, named_);                        \
     }
 
-#define CALL(name, parameters, arguments, stream)                                    \
-    API cudaError_t name parameters                                                  \
-    {                                                                                \
-        RT_PASS(name, arguments);                                                    \
-        const op_rule *rule_ = SEEN(((op_call){.id = OP_ID_##name}), stream);        \
-        return FAULTED(rule_) ? injected(rule_) : real(OUTER(REAL(name) arguments)); \
+#define CALL(name, parameters, arguments, stream) \
+    API cudaError_t name parameters               \
+    {                                             \
+        SIMPLE(name, arguments, 0, stream)        \
     }
 #include "calls.def"
 

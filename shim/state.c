@@ -6,9 +6,11 @@
 #include "site.h"
 #include "stats.h"
 #include "sweep/sweep.h"
+#include "trace/write.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,6 +86,7 @@ static void __attribute__((constructor)) start(void)
         __atomic_fetch_add(&op_shared->processes, 1, __ATOMIC_RELAXED);
     }
     op_sweep_start();
+    op_trace_start();
     note_interest();
     if (!text || !*text) return;
     nrules = op_parse(text, rules, error, sizeof error);
@@ -93,24 +96,37 @@ static void __attribute__((constructor)) start(void)
     _exit(2);
 }
 
+static int is_runtime(struct dl_phdr_info *info, size_t size, void *found)
+{
+    (void)size;
+    *(int *)found |= info->dlpi_name && strstr(info->dlpi_name, "libcudart.so") != NULL;
+    return 0;
+}
+
 static void __attribute__((destructor)) stop(void)
 {
+    uint64_t seen = 0;
+    int loaded = 0;
     op_judge_exit();
+    for (int id = 0; id < OP_CALLS; id++) seen += op_shared->calls[id];
+    if (!seen) dl_iterate_phdr(is_runtime, &loaded);
+    if (loaded) __atomic_fetch_add(&op_shared->unseen, 1, __ATOMIC_RELAXED);
 }
 
 /* ---- live bytes ---- */
-void op_allocated(void *p, uint64_t bytes)
+uint64_t op_allocated(void *p, uint64_t bytes)
 {
     pthread_mutex_lock(&op_lock);
-    op_live_add(p, bytes);
+    uint64_t number = op_live_add(p, bytes);
     pthread_mutex_unlock(&op_lock);
+    return number;
 }
 
 /* Before the real call: once it returns, another thread may be given the same address. */
-uint64_t op_freeing(void *p)
+uint64_t op_freeing(void *p, uint64_t *number)
 {
     pthread_mutex_lock(&op_lock);
-    uint64_t bytes = op_live_remove(p);
+    uint64_t bytes = op_live_remove(p, number);
     pthread_mutex_unlock(&op_lock);
     return bytes;
 }
@@ -167,25 +183,33 @@ void op_learn_kernel(const void *key, const char *name)
 }
 
 /* ---- deciding ---- */
-/* Numbers of threads and streams, by first use while a rule is armed: the same in every run, where
- * addresses are not. Under the lock. */
-static int thread_number(void)
+/* Numbers of threads and streams, by first use: the same in every run, where addresses are not. */
+int op_thread_number(void)
 {
     static int threads;
     static __thread int mine LOCAL = -1;
-    if (mine < 0) mine = threads++;
+    if (mine < 0) mine = __atomic_fetch_add(&threads, 1, __ATOMIC_RELAXED);
     return mine;
 }
 
-static int stream_number(cudaStream_t s)
+int op_stream_number(cudaStream_t s)
 {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static cudaStream_t seen[256];
     static int n = 1; /* 0: the default stream */
-    for (int i = 0; i < n; i++)
-        if (seen[i] == s) return i;
-    if (n == 256) return 255;
-    seen[n] = s;
-    return n++;
+    if (!s) return 0;
+    pthread_mutex_lock(&lock);
+    int i = 1;
+    while (i < n && seen[i] != s) i++;
+    if (i == n && n < 256) seen[n++] = s;
+    pthread_mutex_unlock(&lock);
+    return i < 256 ? i : 255;
+}
+
+void op_thread_names(const char **phase_, const char **tag)
+{
+    *phase_ = phase;
+    *tag = site;
 }
 
 static int device_number(void)
@@ -223,8 +247,8 @@ const op_rule *op_decided(op_call c, cudaStream_t stream, void *caller, void *fr
     pthread_mutex_lock(&op_lock);
     c.phase = phase;
     c.live = op_live_now();
-    c.thread = thread_number();
-    c.stream = stream_number(stream);
+    c.thread = op_thread_number();
+    c.stream = op_stream_number(stream);
     c.device = device;
     int k = op_decide(rules, nrules, &c);
     for (int i = 0; i < nrules; i++) /* the shared figures are of all processes */

@@ -43,8 +43,8 @@ const op_rule *op_decided(op_call call, cudaStream_t stream, void *caller, void 
     })
 
 /* Device memory that was allocated / is about to be freed; returns its bytes. */
-void op_allocated(void *p, uint64_t bytes);
-uint64_t op_freeing(void *p);
+uint64_t op_allocated(void *p, uint64_t bytes); /* the allocation's number, from 1 */
+uint64_t op_freeing(void *p, uint64_t *number);
 void op_freed_all(void); /* the device was reset */
 /* The smallest budget among the armed rules and the live bytes now; 0: no budget. */
 int op_budget(uint64_t *budget, uint64_t *live);
@@ -53,6 +53,11 @@ int op_budget(uint64_t *budget, uint64_t *live);
  * program. */
 const char *op_kernel_name(const void *key);
 void op_learn_kernel(const void *key, const char *name);
+
+/* Of this thread: what the program said last; its number, and a stream's, by first use. */
+void op_thread_names(const char **phase, const char **tag);
+int op_thread_number(void);
+int op_stream_number(cudaStream_t s);
 
 /* ---- poison.c ---- */
 void op_poison_buffer(const op_rule *r, void *to, size_t bytes, int on_host, cudaStream_t stream);

@@ -5,7 +5,8 @@
 #include "rules.h"
 
 typedef struct op_stats {
-    uint64_t processes;
+    uint64_t processes, trace_lost;
+    uint64_t unseen; /* processes that loaded a CUDA runtime, none of whose calls came by */
     uint64_t calls[OP_CALLS];
     uint64_t matched[OP_MAX_RULES], acted[OP_MAX_RULES];
 } op_stats;

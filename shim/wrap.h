@@ -3,6 +3,7 @@
 #ifndef OP_WRAP_H
 #define OP_WRAP_H
 #include "state.h"
+#include "trace/write.h"
 
 #define FAULTED(r) ((r) && ((r)->action == OP_CODE || (r)->action == OP_OOM))
 
@@ -10,5 +11,18 @@
 #define PASS(name, arguments, dead)             \
     if (op_inside) return REAL(name) arguments; \
     if (op_sticky) return dead
+
+/* The call is over: an event of the trace, and the result. */
+#define TRACED(name, outcome, number, bytes, stream, injected) \
+    TRACED_AT(name, outcome, number, bytes, stream, injected, NULL)
+/* site: NULL, or where the call is said to come from */
+#define TRACED_AT(name, outcome, number, bytes, stream, injected, site)                       \
+    ({                                                                                        \
+        const __typeof__(outcome) traced_ = (outcome);                                        \
+        if (__builtin_expect(op_tracing, 0))                                                  \
+            op_trace_event(OP_ID_##name, (int)traced_, number, bytes, stream, injected, site, \
+                           __builtin_return_address(0), __builtin_frame_address(0));          \
+        traced_;                                                                              \
+    })
 
 #endif

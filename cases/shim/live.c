@@ -23,7 +23,7 @@ START_TEST(live_bytes_follow_a_model_over_random_traffic)
     for (int i = 0; i < 200000; i++) {
         uint64_t k = next(&x) % POINTERS;
         if (size[k]) {
-            ck_assert_uint_eq(op_live_remove(address(k)), size[k]);
+            ck_assert_uint_eq(op_live_remove(address(k), NULL), size[k]);
             sum -= size[k];
             size[k] = 0;
         } else {
@@ -37,7 +37,7 @@ START_TEST(live_bytes_follow_a_model_over_random_traffic)
     }
     ck_assert_uint_eq(op_live_peak(1), most);
     ck_assert_uint_eq(op_live_peak(0), sum);
-    ck_assert_uint_eq(op_live_remove(address(POINTERS + 1)), 0);
+    ck_assert_uint_eq(op_live_remove(address(POINTERS + 1), NULL), 0);
 }
 END_TEST
 
@@ -46,7 +46,7 @@ START_TEST(a_long_run_does_not_grow_the_table)
     size_t before = 0;
     for (uint64_t i = 0; i < 3000000; i++) { /* every address is new: only marks are left behind */
         op_live_add(address(i), 512);
-        if (i >= 10) op_live_remove(address(i - 10));
+        if (i >= 10) op_live_remove(address(i - 10), NULL);
         if (i == 10000) before = mallinfo2().uordblks + mallinfo2().hblkhd;
     }
     size_t after = mallinfo2().uordblks + mallinfo2().hblkhd;

@@ -1,0 +1,75 @@
+#!/bin/sh
+# trace.sh BUILD NVCC - traces survive a kill, a full disk, forks and damage; sites survive a rebuild.
+. "$(dirname "$0")/../cli/lib.sh"
+build=$1 nvcc=$2
+guest=$build/cases/guest_any
+d=$(mktemp -d) || exit 7
+trap 'rm -rf "$out" "$d"' EXIT
+events() { "$bin/oomproof" trace "$1" --csv | tail -n +2 | wc -l; }
+fail() { echo "$*"; bad=1; }
+
+expect 0 "2 calls" sim --trace "$d/t" -- "$guest" one
+[ "$(events "$d/t")" -eq 2 ] || fail "2 calls made, $(events "$d/t") in the trace"
+expect 0 "cudaMalloc,1000,1,0,0,,guest_any:" "$bin/oomproof" trace "$d/t" --csv
+expect 0 '"call":"cudaFree","bytes":1024,"pointer":1' "$bin/oomproof" trace "$d/t" --json
+sim --faults 'cudaMalloc -> oom' --trace "$d/t" -- "$guest" one >"$out" 2>&1
+expect 0 "-> 2 INJECTED" "$bin/oomproof" trace "$d/t"
+expect 0 "_Z7nothingv" sh -c "\"$bin/oomproof\" run --device sim --trace $d/l -- $guest launch && \"$bin/oomproof\" trace $d/l"
+
+# a killed process: all but the event in flight
+"$bin/oomproof" run --device sim --trace "$d/k" -- "$guest" for-ever >"$out" 2>&1 &
+while [ ! -s "$d/k" ] || [ "$(events "$d/k")" -lt 1000 ]; do :; done
+kill -9 $(pgrep -f "^$guest for-ever")
+wait
+[ "$(events "$d/k")" -ge 1000 ] || fail "the trace of a killed process lost its events"
+grep -q "signal 9" "$out" || { fail "the kill is not said"; cat "$out"; }
+
+# no room for the trace: the program goes on, what is lost is counted
+(
+    trap '' XFSZ
+    ulimit -f 512
+    "$bin/oomproof" run --device sim --trace "$d/full" -- "$guest" one
+    echo "exit code $?"
+) 2>&1 | cat >"$out"
+for text in "the run goes on" "2 calls are not in the trace" "exit code 0"; do
+    grep -q "$text" "$out" || fail "a full disk: no \"$text\" in: $(cat "$out")"
+done
+expect 0 "2 calls are not in the trace" sim --trace /nowhere/t -- "$guest" one
+
+# each process has its own file
+expect 0 "4 calls" sim --trace "$d/f" -- "$guest" fork
+[ "$(ls "$d"/f*[0-9]* | wc -l)" -eq 1 ] && [ "$(events "$d/f")" -eq 2 ] && [ "$(events "$d"/f.*)" -eq 2 ] ||
+    fail "fork: $(ls "$d"/f*)"
+
+# damage is an exit code, never a crash
+head -c 1024 "$d/l" >"$d/small"
+for at in $(seq 0 31 1023); do
+    cp "$d/small" "$d/x"
+    printf '\377' | dd of="$d/x" bs=1 seek="$at" conv=notrunc 2>/dev/null
+    "$bin/oomproof" trace "$d/x" >"$out" 2>&1
+    [ $? -le 2 ] || fail "byte $at damaged: exit code $?"
+    head -c "$at" "$d/small" >"$d/x"
+    "$bin/oomproof" trace "$d/x" >"$out" 2>&1
+    [ $? -le 2 ] || fail "cut to $at bytes: exit code $?"
+done
+expect 2 "not a trace" "$bin/oomproof" trace "$guest"
+expect 2 "No such file" "$bin/oomproof" trace "$d/none"
+expect 2 "expected one trace" "$bin/oomproof" trace
+
+# the same sites from two folders, and after a rebuild with a comment more
+src=$(dirname "$0")/guest.cu
+list() { # FOLDER SOURCE
+    mkdir -p "$1"
+    "$nvcc" -cudart shared -arch=compute_75 --no-compress -L"$build/sim" -Xcompiler -fno-omit-frame-pointer -o "$1/g" "$2" \
+        -lcudart 2>"$out" || fail "$(cat "$out")"
+    "$bin/oomproof" run --device sim --trace "$1/t" -- "$1/g" fork >"$out" 2>&1
+    "$bin/oomproof" trace "$1/t" --csv | cut -d, -f4,5,9,10
+}
+sed 's,^static int one,/* a comment\n more */ static int one,' "$src" >"$d/commented.cu"
+list "$d/a" "$src" >"$d/1"
+list "$d/a" "$src" >"$d/2"
+list "$d/b" "$src" >"$d/3"
+list "$d/c" "$d/commented.cu" >"$d/4"
+[ -s "$d/1" ] && grep -q "g:" "$d/1" || fail "no sites"
+for i in 2 3 4; do diff "$d/1" "$d/$i" || fail "sites differ in build $i"; done
+exit $bad

@@ -1,0 +1,292 @@
+/* doctor.c - `oomproof doctor -- CMD`: whether a program can be tested, from its file and from what
+ * the loader would take, without running its main(). */
+#define _GNU_SOURCE
+#include "launch.h"
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <link.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+const char op_doctor_help[] =
+    "usage: oomproof doctor [--device sim|gpu|auto] -- CMD...\n"
+    "Says whether CMD can be tested and what to change, without running it.\n\n"
+    "exit codes: 0 it can, 1 it can, but something was noticed, 2 usage, 4 its calls would not be "
+    "intercepted\n";
+
+typedef struct image {
+    const char *p;
+    size_t n;
+    const ElfW(Shdr) * section;
+    int sections;
+    const char *names;
+    size_t names_bytes;
+} image;
+
+/* Bytes [at, at + n) of the file; NULL: not in there. */
+static const void *range(const image *f, uint64_t at, uint64_t n)
+{
+    return at <= f->n && n <= f->n - at ? f->p + at : NULL;
+}
+
+static const ElfW(Shdr) * section(const image *f, const char *name)
+{
+    for (int i = 0; i < f->sections; i++)
+        if (f->section[i].sh_name < f->names_bytes &&
+            !strncmp(f->names + f->section[i].sh_name, name,
+                     f->names_bytes - f->section[i].sh_name))
+            return &f->section[i];
+    return NULL;
+}
+
+static int open_image(const char *path, image *f)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    *f = (image){0};
+    if (fd < 0) return 0;
+    void *p = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0
+                  ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)
+                  : MAP_FAILED;
+    close(fd);
+    if (p == MAP_FAILED) return 0;
+    f->p = p;
+    f->n = (size_t)st.st_size;
+    const ElfW(Ehdr) *e = range(f, 0, sizeof *e);
+    if (!e || memcmp(e->e_ident, ELFMAG, SELFMAG) || e->e_ident[EI_CLASS] != ELFCLASS64) return 1;
+    const ElfW(Shdr) *s = range(f, e->e_shoff, (uint64_t)e->e_shnum * sizeof *s);
+    if (!s || e->e_shstrndx >= e->e_shnum) return 1;
+    f->names = range(f, s[e->e_shstrndx].sh_offset, s[e->e_shstrndx].sh_size);
+    f->names_bytes = f->names ? s[e->e_shstrndx].sh_size : 0;
+    f->section = s;
+    f->sections = f->names ? e->e_shnum : 0;
+    return 1;
+}
+
+static int noticed, blocked;
+static void say(int *count, const char *what, const char *remedy)
+{
+    printf("%s %s\n    %s\n", count == &blocked ? "[no]  " : "[note]", what, remedy);
+    ++*count;
+}
+
+/* ---- the dynamic section ---- */
+typedef struct dynamic {
+    int is, cudart, rpath; /* cudart: it needs libcudart.so; rpath: DT_RPATH without DT_RUNPATH */
+    char runtime[64];
+} dynamic;
+
+static dynamic read_dynamic(const image *f)
+{
+    dynamic d = {0};
+    const ElfW(Shdr) *s = section(f, ".dynamic"), *strings = section(f, ".dynstr");
+    const ElfW(Dyn) *e = s ? range(f, s->sh_offset, s->sh_size) : NULL;
+    const char *text = strings ? range(f, strings->sh_offset, strings->sh_size) : NULL;
+    int runpath = 0;
+    if (!e || !text) return d;
+    d.is = 1;
+    for (size_t i = 0; i < s->sh_size / sizeof *e && e[i].d_tag != DT_NULL; i++) {
+        runpath |= e[i].d_tag == DT_RUNPATH;
+        d.rpath |= e[i].d_tag == DT_RPATH;
+        if (e[i].d_tag != DT_NEEDED || e[i].d_un.d_val >= strings->sh_size) continue;
+        const char *name = text + e[i].d_un.d_val;
+        if (strncmp(name, "libcudart.so", 12)) continue;
+        d.cudart = 1;
+        snprintf(d.runtime, sizeof d.runtime, "%.63s", name);
+    }
+    d.rpath &= !runpath;
+    return d;
+}
+
+/* ---- symbols that the simulated libraries lack ---- */
+static int has_symbol(const image *lib, const char *name)
+{
+    const ElfW(Shdr) *s = section(lib, ".dynsym"), *strings = section(lib, ".dynstr");
+    const ElfW(Sym) *y = s ? range(lib, s->sh_offset, s->sh_size) : NULL;
+    const char *text = strings ? range(lib, strings->sh_offset, strings->sh_size) : NULL;
+    for (size_t i = 0; y && text && i < s->sh_size / sizeof *y; i++)
+        if (y[i].st_shndx != SHN_UNDEF && y[i].st_name < strings->sh_size &&
+            !strcmp(text + y[i].st_name, name))
+            return 1;
+    return 0;
+}
+
+static void missing_symbols(const image *f, const char *root)
+{
+    static const char *const prefixes[] = {"cuda", "__cuda", "cublas", "cudnn"};
+    static const char *const libs[] = {"libcudart.so.13", "libcudart.so.13", "libcublas.so.13",
+                                       "libcudnn.so.9"};
+    const ElfW(Shdr) *s = section(f, ".dynsym"), *strings = section(f, ".dynstr");
+    const ElfW(Sym) *y = s ? range(f, s->sh_offset, s->sh_size) : NULL;
+    const char *text = strings ? range(f, strings->sh_offset, strings->sh_size) : NULL;
+    char path[4200], list[2000] = "";
+    for (int k = 0; k < 4; k++) {
+        image lib;
+        snprintf(path, sizeof path, "%s/sim/%s", root, libs[k]);
+        if (!open_image(path, &lib)) {
+            printf("[note] %s is missing: the simulated device is not installed\n", path);
+            noticed++;
+            return;
+        }
+        for (size_t i = 0; y && text && i < s->sh_size / sizeof *y; i++) {
+            if (y[i].st_shndx != SHN_UNDEF || y[i].st_name >= strings->sh_size) continue;
+            const char *name = text + y[i].st_name;
+            if (strncmp(name, prefixes[k], strlen(prefixes[k])) || has_symbol(&lib, name)) continue;
+            size_t n = strlen(list);
+            snprintf(list + n, sizeof list - n, " %s", name);
+        }
+        munmap((void *)lib.p, lib.n);
+    }
+    if (*list) {
+        printf(
+            "[note] the simulated device lacks:%s\n    the program stops with exit code 127 where "
+            "it calls one of these\n",
+            list);
+        noticed++;
+    }
+}
+
+/* ---- device code ---- */
+static void device_code(const image *f)
+{
+    const ElfW(Shdr) *s = section(f, ".nv_fatbin");
+    const char *p = s ? range(f, s->sh_offset, s->sh_size) : NULL;
+    if (!p) return; /* no kernels of its own */
+    if (!memmem(p, s->sh_size, ".target sm_", 11))
+        say(&noticed, "its kernels carry no PTX that the simulated device can read",
+            "build with nvcc -gencode arch=compute_75,code=compute_75 --no-compress (beside the "
+            "sm_ "
+            "code that is there)");
+}
+
+/* ---- what the loader would do ---- */
+static void loader(char **command, const char *root, int sim)
+{
+    int fd[2], status;
+    char text[8192];
+    size_t n = 0;
+    if (pipe(fd) != 0) return;
+    pid_t pid = fork();
+    if (pid == 0) {
+        op_environment(root, sim, NULL, NULL, NULL, NULL);
+        setenv("LD_TRACE_LOADED_OBJECTS", "1", 1);
+        dup2(fd[1], 1);
+        dup2(fd[1], 2);
+        close(fd[0]);
+        execvp(command[0], command);
+        _exit(127);
+    }
+    close(fd[1]);
+    for (ssize_t k; n < sizeof text - 1 && (k = read(fd[0], text + n, sizeof text - 1 - n)) > 0;)
+        n += (size_t)k;
+    text[n] = 0;
+    close(fd[0]);
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        if (strstr(line, "not found")) say(&blocked, line, "install it, or set LD_LIBRARY_PATH");
+        char *arrow = strstr(line, "=> ");
+        if (sim && arrow && strstr(line, "libcudart.so") && strncmp(arrow + 3, root, strlen(root)))
+            say(&blocked, line,
+                "the simulated runtime is not the one that is loaded; see the notes above");
+    }
+}
+
+static int find(const char *name, char *out, size_t room)
+{
+    const char *path = getenv("PATH");
+    if (strchr(name, '/')) {
+        snprintf(out, room, "%s", name);
+        return access(out, X_OK) == 0;
+    }
+    for (const char *p = path ? path : "/usr/bin:/bin"; *p;) {
+        size_t n = strcspn(p, ":");
+        snprintf(out, room, "%.*s/%s", (int)n, p, name);
+        if (access(out, X_OK) == 0) return 1;
+        p += n + (p[n] == ':');
+    }
+    return 0;
+}
+
+static void examine(const char *path, char **command, const char *root, int sim)
+{
+    image f;
+    struct stat st;
+    if (!open_image(path, &f)) {
+        say(&blocked, "the file cannot be read", "check its permissions");
+        return;
+    }
+    if (f.n > 2 && !memcmp(f.p, "#!", 2)) {
+        say(&noticed, "a script: what its interpreter loads cannot be told from the file",
+            "run it: `oomproof run` says when no CUDA call was seen");
+        return;
+    }
+    if (!f.sections) {
+        say(&blocked, "not a 64-bit ELF program with sections", "name the program itself");
+        return;
+    }
+    if (stat(path, &st) == 0 && st.st_mode & (S_ISUID | S_ISGID))
+        say(&blocked, "set-user-id programs do not take LD_PRELOAD", "run a copy without that bit");
+    dynamic d = read_dynamic(&f);
+    if (!d.is) {
+        say(&blocked, "statically linked: nothing can be preloaded", "link it dynamically");
+        return;
+    }
+    if (d.cudart && strcmp(d.runtime, "libcudart.so.13"))
+        say(&blocked, d.runtime, "only CUDA 13's runtime is known: build with CUDA 13");
+    if (!d.cudart && memmem(f.p, f.n, "cudaGetDriverEntryPoint", 23) &&
+        memmem(f.p, f.n, "libcuda.so.1", 12))
+        say(&blocked,
+            "the CUDA runtime is linked statically (nvcc's default): its calls cannot be seen",
+            "link with: nvcc -cudart shared");
+    else if (!d.cudart)
+        say(&noticed, "it does not need libcudart.so itself",
+            "fine if a library it loads does; `oomproof run` says when no CUDA call was seen");
+    if (d.rpath && sim)
+        say(&noticed,
+            "DT_RPATH is searched before LD_LIBRARY_PATH and may find NVIDIA's runtime first",
+            "link with -Wl,--enable-new-dtags, or: patchelf --remove-rpath");
+    if (section(&f, ".dynsym") && memmem(f.p, f.n, "dlmopen", 7))
+        say(&noticed, "it can load libraries into namespaces of their own (dlmopen)",
+            "calls from those are not seen");
+    if (sim) {
+        device_code(&f);
+        missing_symbols(&f, root);
+    }
+    loader(command, root, sim);
+    munmap((void *)f.p, f.n);
+}
+
+int op_doctor_command(int argc, char **argv)
+{
+    static const struct option table[] = {{"device", 1, 0, 'd'}, {"help", 0, 0, 'h'}, {0}};
+    const char *device = "auto";
+    char path[4096], root[4096];
+    int c;
+    while ((c = getopt_long(argc, argv, "+h", table, NULL)) != -1) switch (c) {
+        case 'd': device = optarg; break;
+        case 'h': fputs(op_doctor_help, stdout); return 0;
+        default: return 2;
+        }
+    int sim = op_device(device);
+    if (sim < 0) return op_usage("--device is sim, gpu or auto, not ", device);
+    if (optind >= argc) return op_usage("no command to look at", "");
+    if (!op_root(root, sizeof root)) return 7;
+    if (!find(argv[optind], path, sizeof path)) {
+        fprintf(stderr, "oomproof: error: %s: not found, or not executable\n", argv[optind]);
+        return 2;
+    }
+    examine(path, argv + optind, root, sim);
+    puts(blocked   ? "it cannot be tested as it is"
+         : noticed ? "it can be tested; see the notes"
+                   : "it can be tested");
+    return blocked ? 4 : noticed ? 1 : 0;
+}

@@ -1,0 +1,97 @@
+/* command.c - `oomproof trace FILE`: a trace, for people, as CSV or as JSON lines. */
+#include "launch.h"
+#include "trace/read.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+const char op_trace_help[] =
+    "usage: oomproof trace FILE [--csv|--json]\n"
+    "Prints what `oomproof run --trace FILE` wrote, also after a kill or a full disk.\n\n"
+    "  --csv    with a line of names; --json: an object a line\n\n"
+    "exit codes: 0 whole, 1 damaged further on, 2 usage or not a trace\n";
+
+enum { PLAIN, CSV, JSON };
+
+static void text(const char *s, int form)
+{
+    for (; *s; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (form == JSON && (c == '"' || c == '\\'))
+            printf("\\%c", c);
+        else if (form == CSV && (c == '"' || c == ','))
+            putchar('_');
+        else if (c < 0x20 || c > 0x7e)
+            printf(form == JSON ? "\\u%04x" : "?", c);
+        else
+            putchar(c);
+    }
+}
+
+static void event(const op_trace *t, const op_event *e, int form)
+{
+    static const char *const shape[] = {
+        "%12.6f t%u s%u %-28s %12llu bytes  #%-8llu -> %d%s  ", "%.9f,%u,%u,%s,%llu,%llu,%d,%s,",
+        "{\"seconds\":%.9f,\"thread\":%u,\"stream\":%u,\"call\":\"%s\",\"bytes\":%llu,\"pointer\":"
+        "%llu,\"result\":%d,\"injected\":%s,\"phase\":\""};
+    char call[64];
+    snprintf(call, sizeof call, "%.60s", op_trace_name(t, OP_NAME_CALL, e->call));
+    for (char *c = call; *c; c++)
+        if (*c < 0x21 || *c > 0x7e || *c == '"' || *c == '\\' || *c == ',') *c = '?';
+    const char *injected = form == PLAIN ? (e->injected ? " INJECTED" : "")
+                           : form == CSV ? (e->injected ? "1" : "0")
+                                         : (e->injected ? "true" : "false");
+    printf(shape[form], (double)e->ns * 1e-9, e->thread, e->stream, call,
+           (unsigned long long)e->bytes, (unsigned long long)e->pointer, e->result, injected);
+    text(op_trace_name(t, OP_NAME_PHASE, e->phase), form);
+    fputs(form == JSON ? "\",\"site\":\"" : form == CSV ? "," : "  ", stdout);
+    text(op_trace_name(t, OP_NAME_SITE, e->site), form);
+    puts(form == JSON ? "\"}" : "");
+}
+
+int op_trace_command(int argc, char **argv)
+{
+    static const struct option table[] = {
+        {"csv", 0, 0, CSV}, {"json", 0, 0, JSON}, {"help", 0, 0, 'h'}, {0}};
+    int form = PLAIN, c;
+    char error[128];
+    struct stat st;
+    while ((c = getopt_long(argc, argv, "h", table, NULL)) != -1) {
+        if (c == 'h') {
+            fputs(op_trace_help, stdout);
+            return 0;
+        }
+        if (c != CSV && c != JSON) return 2;
+        form = c;
+    }
+    if (optind + 1 != argc) return op_usage("expected one trace", "");
+    const char *path = argv[optind];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        fprintf(stderr, "oomproof: error: %s: %s\n", path,
+                fd < 0 ? strerror(errno) : "not a regular file");
+        return 2;
+    }
+    size_t n = (size_t)st.st_size;
+    void *p = n ? mmap(NULL, n, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
+    close(fd);
+    op_trace *t = p != MAP_FAILED ? op_trace_open(p, n, error, sizeof error) : NULL;
+    if (!t) {
+        fprintf(stderr, "oomproof: error: %s: %s\n", path,
+                p == MAP_FAILED ? strerror(errno) : error);
+        return 2;
+    }
+    if (form == CSV) puts("seconds,thread,stream,call,bytes,pointer,result,injected,phase,site");
+    for (const op_event *e; (e = op_trace_next(t));) event(t, e, form);
+    int damaged = op_trace_damage(t) != NULL;
+    if (damaged)
+        fprintf(stderr, "oomproof: %s: %s; the rest is not shown\n", path, op_trace_damage(t));
+    op_trace_close(t);
+    munmap(p, n);
+    return damaged;
+}

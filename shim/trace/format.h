@@ -1,0 +1,49 @@
+/* format.h - a trace on disk: records of 64 bytes, each written whole before its kind is, so that a
+ * process killed at any moment leaves a readable file that lacks at most the event in flight. The
+ * file is longer than what was written: a record of kind 0 is the end. Native byte order; a reader
+ * of another one sees it by the magic. */
+#ifndef OP_TRACE_FORMAT_H
+#define OP_TRACE_FORMAT_H
+#include <stddef.h>
+#include <stdint.h>
+
+#define OP_TRACE_MAGIC   0x656361727470706full /* "opptrace" */
+#define OP_TRACE_VERSION 1
+
+enum { OP_RECORD_END, OP_RECORD_HEAD, OP_RECORD_NAME, OP_RECORD_EVENT };
+enum { OP_NAME_CALL, OP_NAME_SITE, OP_NAME_PHASE, OP_NAME_KINDS };
+enum { OP_NAME_BYTES = 48 };
+
+typedef struct op_head {
+    uint64_t magic, pid, start_ns; /* CLOCK_REALTIME at the start */
+    uint32_t version, record_bytes;
+    char unused[28];
+    uint8_t kind, pad[3];
+} op_head;
+
+/* A name that later records give by its number. Longer ones go on in the next record: more 1. */
+typedef struct op_name {
+    char text[OP_NAME_BYTES]; /* NUL-terminated unless more */
+    uint32_t id;
+    uint8_t of, more, unused[6];
+    uint8_t kind, pad[3];
+} op_name;
+
+typedef struct op_event {
+    uint64_t ns;      /* since the start */
+    uint64_t pointer; /* number of the allocation, from 1; 0: none */
+    uint64_t bytes;
+    int32_t result; /* what the program was told */
+    uint32_t site;
+    uint16_t call, thread, stream, phase;
+    uint8_t injected, unused[19];
+    uint8_t kind, pad[3];
+} op_event;
+
+_Static_assert(sizeof(op_head) == 64 && sizeof(op_name) == 64 && sizeof(op_event) == 64,
+               "records are of 64 bytes");
+_Static_assert(offsetof(op_head, kind) == 60 && offsetof(op_name, kind) == 60 &&
+                   offsetof(op_event, kind) == 60,
+               "the kind is the last thing written, at one place");
+
+#endif

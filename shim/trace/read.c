@@ -1,0 +1,125 @@
+/* read.c - see read.h. */
+#include "read.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 1 << 16, LONGEST = 4 * OP_NAME_BYTES };
+
+struct op_trace {
+    const unsigned char *p;
+    size_t n, at;
+    op_head head;
+    op_event event;
+    char **name[OP_NAME_KINDS]; /* [names] */
+    size_t names[OP_NAME_KINDS];
+    const char *damage;
+};
+
+op_trace *op_trace_open(const void *bytes, size_t n, char *error, size_t error_bytes)
+{
+    op_trace *t = calloc(1, sizeof *t);
+    if (!t) {
+        snprintf(error, error_bytes, "no memory");
+        return NULL;
+    }
+    t->p = bytes;
+    t->n = n;
+    if (n >= sizeof t->head) memcpy(&t->head, bytes, sizeof t->head);
+    const char *why = NULL;
+    if (n < sizeof t->head)
+        why = "shorter than the head of a trace";
+    else if (t->head.magic == __builtin_bswap64(OP_TRACE_MAGIC))
+        why = "written on a machine with the other byte order";
+    else if (t->head.magic != OP_TRACE_MAGIC || t->head.kind != OP_RECORD_HEAD)
+        why = "not a trace";
+    else if (t->head.version != OP_TRACE_VERSION || t->head.record_bytes != 64)
+        why = "a trace of another version";
+    if (why) {
+        snprintf(error, error_bytes, "%s", why);
+        free(t);
+        return NULL;
+    }
+    t->at = 64;
+    return t;
+}
+
+void op_trace_close(op_trace *t)
+{
+    if (!t) return;
+    for (int k = 0; k < OP_NAME_KINDS; k++) {
+        for (size_t i = 0; i < t->names[k]; i++) free(t->name[k][i]);
+        free(t->name[k]);
+    }
+    free(t);
+}
+
+const op_head *op_trace_head(const op_trace *t)
+{
+    return &t->head;
+}
+const char *op_trace_damage(const op_trace *t)
+{
+    return t->damage;
+}
+
+const char *op_trace_name(const op_trace *t, int of, uint32_t id)
+{
+    return of >= 0 && of < OP_NAME_KINDS && id < t->names[of] && t->name[of][id] ? t->name[of][id]
+                                                                                 : "?";
+}
+
+static int keep_name(op_trace *t, uint32_t of, uint32_t id, const char *text)
+{
+    if (id >= t->names[of]) {
+        size_t n = id + 64 < MOST ? id + 64 : MOST;
+        char **p = realloc(t->name[of], n * sizeof *p);
+        if (!p) return 0;
+        memset(p + t->names[of], 0, (n - t->names[of]) * sizeof *p);
+        t->name[of] = p;
+        t->names[of] = n;
+    }
+    free(t->name[of][id]);
+    t->name[of][id] = strdup(text);
+    return 1;
+}
+
+/* A name, and the records it goes on in. 0: damaged. */
+static int take_name(op_trace *t)
+{
+    char text[LONGEST + 1];
+    size_t n = 0;
+    op_name r;
+    memcpy(&r, t->p + t->at, sizeof r);
+    uint32_t id = r.id, of = r.of;
+    if (of >= OP_NAME_KINDS || id >= MOST) return 0;
+    for (;;) {
+        size_t k = strnlen(r.text, OP_NAME_BYTES);
+        if (n + k > LONGEST) return 0;
+        memcpy(text + n, r.text, k);
+        n += k;
+        t->at += 64;
+        if (!r.more) break;
+        if (t->n - t->at < 64) return 0;
+        memcpy(&r, t->p + t->at, sizeof r);
+        if (r.kind != OP_RECORD_NAME || r.id != id || r.of != of) return 0;
+    }
+    text[n] = 0;
+    return keep_name(t, of, id, text);
+}
+
+const op_event *op_trace_next(op_trace *t)
+{
+    while (!t->damage && t->n - t->at >= 64) {
+        memcpy(&t->event, t->p + t->at, sizeof t->event);
+        switch (t->event.kind) {
+        case OP_RECORD_END: return NULL;
+        case OP_RECORD_EVENT: t->at += 64; return &t->event;
+        case OP_RECORD_NAME:
+            if (!take_name(t)) t->damage = "a name is damaged";
+            break;
+        default: t->damage = "a record of an unknown kind";
+        }
+    }
+    return NULL;
+}

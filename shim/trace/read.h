@@ -1,0 +1,21 @@
+/* read.h - traces from disk, whoever wrote them: nothing in the file is trusted. */
+#ifndef OP_TRACE_READ_H
+#define OP_TRACE_READ_H
+#include "format.h"
+#include <stddef.h>
+
+typedef struct op_trace op_trace;
+
+/* The whole file in memory (kept by the caller while the trace is used). NULL with a reason in
+ * error. A file that was cut short or damaged further on is read up to there. */
+op_trace *op_trace_open(const void *bytes, size_t n, char *error, size_t error_bytes);
+void op_trace_close(op_trace *t);
+const op_head *op_trace_head(const op_trace *t);
+/* The next event; NULL at the end. */
+const op_event *op_trace_next(op_trace *t);
+/* Name by its number; "?" when the file has none. of: OP_NAME_*. */
+const char *op_trace_name(const op_trace *t, int of, uint32_t id);
+/* NULL, or why the reading ended before the end of the records. */
+const char *op_trace_damage(const op_trace *t);
+
+#endif

@@ -1,0 +1,13 @@
+/* write.h - one event of the trace for each intercepted call, after it. */
+#ifndef OP_TRACE_WRITE_H
+#define OP_TRACE_WRITE_H
+#include "calls.h"
+#include <cuda_runtime_api.h>
+#include <stdint.h>
+
+extern int op_tracing; /* 0: no trace is asked for */
+void op_trace_start(void);
+void op_trace_event(op_id call, int result, uint64_t pointer, uint64_t bytes, cudaStream_t stream,
+                    int injected, const char *site, void *caller, void *frame);
+
+#endif
