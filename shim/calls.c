@@ -6,17 +6,20 @@
 
 #define ENTRY(name, lib, flags) {#name, lib, flags},
 const op_entry op_table[OP_CALLS] = {
-#define ALLOC(name, ...)      ENTRY(name, OP_CUDA, OP_F_OOM | OP_F_ALLOC)
-#define PINNED(name, ...)     ENTRY(name, OP_CUDA, OP_F_OOM)
-#define RELEASE(name, ...)    ENTRY(name, OP_CUDA, 0)
-#define COPY(name, ...)       ENTRY(name, OP_CUDA, OP_F_OOM | OP_F_RESULT | OP_F_COPY)
-#define SET(name, ...)        ENTRY(name, OP_CUDA, OP_F_OOM | OP_F_RESULT)
-#define LAUNCH(name, ...)     ENTRY(name, OP_CUDA, OP_F_OOM | OP_F_RESULT | OP_F_LAUNCH)
-#define CALL(name, ...)       ENTRY(name, OP_CUDA, OP_F_OOM)
-#define BLAS(name, ...)       ENTRY(name, OP_CUBLAS, OP_F_OOM)
-#define DNN(name, ...)        ENTRY(name, OP_CUDNN, OP_F_OOM)
-#define GEMM(name, ...)       ENTRY(name, OP_CUBLAS, OP_F_OOM | OP_F_GEMM)
-#define DESCRIPTOR(name, ...) ENTRY(name, OP_CUDNN, OP_F_OOM | OP_F_DESCRIPTOR)
+#define ALLOC(name, ...)          ENTRY(name, OP_CUDA, OP_F_OOM | OP_F_ALLOC)
+#define PINNED(name, ...)         ENTRY(name, OP_CUDA, OP_F_OOM)
+#define RELEASE(name, ...)        ENTRY(name, OP_CUDA, 0)
+#define COPY(name, ...)           ENTRY(name, OP_CUDA, OP_F_OOM | OP_F_RESULT | OP_F_COPY)
+#define SET(name, ...)            ENTRY(name, OP_CUDA, OP_F_OOM | OP_F_RESULT)
+#define LAUNCH(name, ...)         ENTRY(name, OP_CUDA, OP_F_OOM | OP_F_RESULT | OP_F_LAUNCH)
+#define CALL(name, ...)           ENTRY(name, OP_CUDA, OP_F_OOM)
+#define BLAS(name, ...)           ENTRY(name, OP_CUBLAS, OP_F_OOM)
+#define DNN(name, ...)            ENTRY(name, OP_CUDNN, OP_F_OOM)
+#define GEMM(name, ...)           ENTRY(name, OP_CUBLAS, OP_F_OOM | OP_F_GEMM)
+#define DESCRIPTOR(name, ...)     ENTRY(name, OP_CUDNN, OP_F_OOM | OP_F_DESCRIPTOR)
+#define DRIVER_ALLOC(name, ...)   ENTRY(name, OP_DRIVER, OP_F_OOM | OP_F_ALLOC)
+#define DRIVER_RELEASE(name, ...) ENTRY(name, OP_DRIVER, 0)
+#define DRIVER_CALL(name, ...)    ENTRY(name, OP_DRIVER, OP_F_OOM)
 #include "calls.def"
 };
 

@@ -2,7 +2,7 @@
 #ifndef OP_CALLS_H
 #define OP_CALLS_H
 
-typedef enum op_lib { OP_CUDA, OP_CUBLAS, OP_CUDNN } op_lib;
+typedef enum op_lib { OP_CUDA, OP_CUBLAS, OP_CUDNN, OP_DRIVER } op_lib;
 
 enum {
     OP_F_OOM = 1,         /* out of memory is something it can say */
@@ -16,17 +16,20 @@ enum {
 
 /* One identifier a call, in the order of the table. */
 typedef enum op_id {
-#define ALLOC(name, ...)      OP_ID_##name,
-#define PINNED(name, ...)     OP_ID_##name,
-#define RELEASE(name, ...)    OP_ID_##name,
-#define COPY(name, ...)       OP_ID_##name,
-#define SET(name, ...)        OP_ID_##name,
-#define LAUNCH(name, ...)     OP_ID_##name,
-#define CALL(name, ...)       OP_ID_##name,
-#define BLAS(name, ...)       OP_ID_##name,
-#define DNN(name, ...)        OP_ID_##name,
-#define GEMM(name, ...)       OP_ID_##name,
-#define DESCRIPTOR(name, ...) OP_ID_##name,
+#define ALLOC(name, ...)          OP_ID_##name,
+#define PINNED(name, ...)         OP_ID_##name,
+#define RELEASE(name, ...)        OP_ID_##name,
+#define COPY(name, ...)           OP_ID_##name,
+#define SET(name, ...)            OP_ID_##name,
+#define LAUNCH(name, ...)         OP_ID_##name,
+#define CALL(name, ...)           OP_ID_##name,
+#define BLAS(name, ...)           OP_ID_##name,
+#define DNN(name, ...)            OP_ID_##name,
+#define GEMM(name, ...)           OP_ID_##name,
+#define DESCRIPTOR(name, ...)     OP_ID_##name,
+#define DRIVER_ALLOC(name, ...)   OP_ID_##name,
+#define DRIVER_RELEASE(name, ...) OP_ID_##name,
+#define DRIVER_CALL(name, ...)    OP_ID_##name,
 #include "calls.def"
     OP_CALLS
 } op_id;

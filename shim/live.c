@@ -7,79 +7,81 @@
 typedef op_live_block slot;
 #define GONE ((void *)1)
 
-static slot *table;
-static size_t slots, taken, entries; /* taken: entries and marks */
-static uint64_t live, peak;
+struct op_live {
+    slot *table;
+    size_t slots, taken, entries; /* taken: entries and marks */
+    uint64_t live, peak, numbers;
+};
+op_live op_runtime_live, op_driver_live;
 
 static size_t home(const void *p, size_t n)
 {
     return ((uintptr_t)p >> 9) * 0x9e3779b97f4a7c15u % n;
 }
 
-static int make_anew(void)
+static int make_anew(op_live *l)
 {
-    size_t n = slots ? slots : 1024;
-    while (4 * (entries + 1) > n) n *= 2;
+    size_t n = l->slots ? l->slots : 1024;
+    while (4 * (l->entries + 1) > n) n *= 2;
     slot *fresh = calloc(n, sizeof *fresh);
     if (!fresh) return 0;
-    for (size_t i = 0; i < slots; i++) {
-        if (!table[i].p || table[i].p == GONE) continue;
-        size_t k = home(table[i].p, n);
+    for (size_t i = 0; i < l->slots; i++) {
+        if (!l->table[i].p || l->table[i].p == GONE) continue;
+        size_t k = home(l->table[i].p, n);
         while (fresh[k].p) k = (k + 1) % n;
-        fresh[k] = table[i];
+        fresh[k] = l->table[i];
     }
-    free(table);
-    table = fresh;
-    slots = n;
-    taken = entries;
+    free(l->table);
+    l->table = fresh;
+    l->slots = n;
+    l->taken = l->entries;
     return 1;
 }
 
-uint64_t op_live_add(void *p, uint64_t bytes)
+uint64_t op_live_add(op_live *l, void *p, uint64_t bytes)
 {
-    static uint64_t numbers;
-    if (2 * (taken + 1) > slots && !make_anew()) return 0;
-    size_t k = home(p, slots);
-    while (table[k].p && table[k].p != GONE) k = (k + 1) % slots;
-    taken += !table[k].p;
-    entries++;
-    table[k] = (slot){p, (bytes + 511) / 512 * 512, bytes, ++numbers};
-    live += table[k].bytes;
-    if (live > peak) peak = live;
-    return numbers;
+    if (2 * (l->taken + 1) > l->slots && !make_anew(l)) return 0;
+    size_t k = home(p, l->slots);
+    while (l->table[k].p && l->table[k].p != GONE) k = (k + 1) % l->slots;
+    l->taken += !l->table[k].p;
+    l->entries++;
+    l->table[k] = (slot){p, (bytes + 511) / 512 * 512, bytes, ++l->numbers};
+    l->live += l->table[k].bytes;
+    if (l->live > l->peak) l->peak = l->live;
+    return l->numbers;
 }
 
-uint64_t op_live_remove(void *p, uint64_t *number)
+uint64_t op_live_remove(op_live *l, void *p, uint64_t *number)
 {
-    if (!slots) return 0;
-    for (size_t k = home(p, slots); table[k].p; k = (k + 1) % slots)
-        if (table[k].p == p) {
-            table[k].p = GONE;
-            entries--;
-            live -= table[k].bytes;
-            if (number) *number = table[k].number;
-            return table[k].bytes;
+    if (!l->slots) return 0;
+    for (size_t k = home(p, l->slots); l->table[k].p; k = (k + 1) % l->slots)
+        if (l->table[k].p == p) {
+            l->table[k].p = GONE;
+            l->entries--;
+            l->live -= l->table[k].bytes;
+            if (number) *number = l->table[k].number;
+            return l->table[k].bytes;
         }
     return 0;
 }
 
-void op_live_clear(void)
+void op_live_clear(op_live *l)
 {
-    free(table);
-    table = NULL;
-    slots = taken = entries = 0;
-    live = 0;
+    free(l->table);
+    l->table = NULL;
+    l->slots = l->taken = l->entries = 0;
+    l->live = 0;
 }
 
-uint64_t op_live_now(void)
+uint64_t op_live_now(const op_live *l)
 {
-    return live;
+    return l->live;
 }
 
-uint64_t op_live_peak(int reset)
+uint64_t op_live_peak(op_live *l, int reset)
 {
-    uint64_t p = peak;
-    if (reset) peak = live;
+    uint64_t p = l->peak;
+    if (reset) l->peak = l->live;
     return p;
 }
 
@@ -89,12 +91,12 @@ static int by_address(const void *a, const void *b)
     return x->p < y->p ? -1 : x->p > y->p;
 }
 
-op_live_block *op_live_list(size_t *n)
+op_live_block *op_live_list(const op_live *l, size_t *n)
 {
-    slot *list = malloc((entries + 1) * sizeof *list);
+    slot *list = malloc((l->entries + 1) * sizeof *list);
     *n = 0;
-    for (size_t i = 0; list && i < slots; i++)
-        if (table[i].p && table[i].p != GONE) list[(*n)++] = table[i];
+    for (size_t i = 0; list && i < l->slots; i++)
+        if (l->table[i].p && l->table[i].p != GONE) list[(*n)++] = l->table[i];
     if (list) qsort(list, *n, sizeof *list, by_address);
     return list;
 }

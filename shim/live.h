@@ -5,13 +5,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+typedef struct op_live op_live;
+extern op_live op_runtime_live, op_driver_live; /* the levels are counts of their own */
+
 /* The allocation's number, from 1; 0: there was no memory to note it. */
-uint64_t op_live_add(void *p, uint64_t bytes);
+uint64_t op_live_add(op_live *l, void *p, uint64_t bytes);
 /* Its bytes, 0 where p is not known; *number (may be NULL) as above. */
-uint64_t op_live_remove(void *p, uint64_t *number);
-void op_live_clear(void); /* everything was freed at once */
-uint64_t op_live_now(void);
-uint64_t op_live_peak(int reset);
+uint64_t op_live_remove(op_live *l, void *p, uint64_t *number);
+void op_live_clear(op_live *l); /* everything was freed at once */
+uint64_t op_live_now(const op_live *l);
+uint64_t op_live_peak(op_live *l, int reset);
 
 /* The blocks that are live, by address; malloc'ed. */
 typedef struct op_live_block {
@@ -19,6 +22,6 @@ typedef struct op_live_block {
     uint64_t bytes, asked; /* rounded up to 512; as asked for */
     uint64_t number;       /* of all allocations, from 1 */
 } op_live_block;
-op_live_block *op_live_list(size_t *n);
+op_live_block *op_live_list(const op_live *l, size_t *n);
 
 #endif

@@ -19,7 +19,7 @@ static int is_sticky(int code)
 static cudaError_t injected(const op_rule *r)
 {
     int code = r->action == OP_OOM ? (int)cudaErrorMemoryAllocation : r->code;
-    if (is_sticky(code)) op_sticky = code;
+    if (is_sticky(code)) OP_WRITE(op_sticky, code);
     overlay = (cudaError_t)code;
     return (cudaError_t)code;
 }
@@ -36,7 +36,7 @@ static op_kind kind_of(enum cudaMemcpyKind k)
     return (unsigned)k <= 3 ? (op_kind)(k + 1) : OP_ANY_KIND;
 }
 
-#define RT_PASS(name, arguments) PASS(name, arguments, (cudaError_t)op_sticky)
+#define RT_PASS(name, arguments) PASS(name, arguments, (cudaError_t)OP_READ(op_sticky))
 #define NOTE(pointer, bytes)     op_allocated(pointer, bytes)
 #define HAS_ASK(...)             (sizeof(#__VA_ARGS__) > 1)
 
@@ -109,17 +109,19 @@ static op_kind kind_of(enum cudaMemcpyKind k)
                stream)                                                                        \
     }
 
-#define LAUNCH(name, parameters, arguments, kernel_, values, stream)                               \
-    API cudaError_t name parameters                                                                \
-    {                                                                                              \
-        RT_PASS(name, arguments);                                                                  \
-        const char *named_ = op_busy[OP_ID_##name] || op_tracing ? op_kernel_name(kernel_) : NULL; \
-        const op_rule *rule_ = SEEN(((op_call){.id = OP_ID_##name, .kernel = named_}), stream);    \
-        if (FAULTED(rule_)) return TRACED_AT(name, injected(rule_), 0, 0, stream, 1, named_);      \
-        cudaError_t done_ = real(OUTER(REAL(name) arguments));                                     \
-        if (rule_ && rule_->action == OP_POISON && done_ == cudaSuccess)                           \
-            op_poison_argument(rule_, values, stream);                                             \
-        return TRACED_AT(name, done_, 0, 0, stream, rule_ != NULL, named_);                        \
+#define LAUNCH(name, parameters, arguments, kernel_, values, stream)                            \
+    API cudaError_t name parameters                                                             \
+    {                                                                                           \
+        RT_PASS(name, arguments);                                                               \
+        const char *named_ = OP_READ(op_busy[OP_ID_##name]) || OP_READ(op_tracing)              \
+                                 ? op_kernel_name(kernel_)                                      \
+                                 : NULL;                                                        \
+        const op_rule *rule_ = SEEN(((op_call){.id = OP_ID_##name, .kernel = named_}), stream); \
+        if (FAULTED(rule_)) return TRACED_AT(name, injected(rule_), 0, 0, stream, 1, named_);   \
+        cudaError_t done_ = real(OUTER(REAL(name) arguments));                                  \
+        if (rule_ && rule_->action == OP_POISON && done_ == cudaSuccess)                        \
+            op_poison_argument(rule_, values, stream);                                          \
+        return TRACED_AT(name, done_, 0, 0, stream, rule_ != NULL, named_);                     \
     }
 
 #define CALL(name, parameters, arguments, stream) \
@@ -148,7 +150,7 @@ API void __cudaRegisterFunction(void **handle, const char *host, char *fun, cons
 
 API cudaError_t cudaGetLastError(void)
 {
-    PASS(cudaGetLastError, (), (cudaError_t)op_sticky);
+    PASS(cudaGetLastError, (), (cudaError_t)OP_READ(op_sticky));
     cudaError_t e = REAL(cudaGetLastError)();
     if (overlay) e = overlay;
     overlay = cudaSuccess;
@@ -157,14 +159,14 @@ API cudaError_t cudaGetLastError(void)
 
 API cudaError_t cudaPeekAtLastError(void)
 {
-    PASS(cudaPeekAtLastError, (), (cudaError_t)op_sticky);
+    PASS(cudaPeekAtLastError, (), (cudaError_t)OP_READ(op_sticky));
     return overlay ? overlay : REAL(cudaPeekAtLastError)();
 }
 
 /* A budgeted card is a smaller one. Over the budget, nothing is free: that is no error. */
 API cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
 {
-    PASS(cudaMemGetInfo, (free_bytes, total), (cudaError_t)op_sticky);
+    PASS(cudaMemGetInfo, (free_bytes, total), (cudaError_t)OP_READ(op_sticky));
     cudaError_t e = real(REAL(cudaMemGetInfo)(free_bytes, total));
     uint64_t budget = 0, live;
     if (e == cudaSuccess && op_budget(&budget, &live)) {
@@ -178,7 +180,7 @@ API cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
 API cudaError_t cudaDeviceReset(void)
 {
     if (op_inside) return REAL(cudaDeviceReset)();
-    op_sticky = 0;
+    OP_WRITE(op_sticky, 0);
     overlay = cudaSuccess;
     cudaError_t e = OUTER(REAL(cudaDeviceReset)());
     if (e == cudaSuccess) op_freed_all();

@@ -2,6 +2,7 @@
  * of oomproof.h. */
 #define _GNU_SOURCE
 #include "state.h"
+#include "driver.h"
 #include "live.h"
 #include "site.h"
 #include "stats.h"
@@ -29,7 +30,7 @@ int op_sticky, op_busy[OP_CALLS];
 __thread int op_inside LOCAL;
 
 static op_rule rules[OP_MAX_RULES];
-static int nrules;
+static int nrules, wants_device;
 static uint64_t forgotten[OP_CALLS]; /* calls counted when the program last reset the counters */
 static __thread char phase[24] LOCAL, site[96] LOCAL;
 static struct {
@@ -40,11 +41,12 @@ static void *observer_user;
 
 void *op_resolve(const char *name)
 {
-    static const char *const libraries[] = {"libcudart.so.13", "libcublas.so.13", "libcudnn.so.9"};
-    void *p = dlsym(RTLD_NEXT, name);
-    for (size_t i = 0; !p && i < 3; i++) { /* a library that was loaded RTLD_LOCAL has no "next" */
+    static const char *const libraries[] = {"libcudart.so.13", "libcublas.so.13", "libcudnn.so.9",
+                                            "libcuda.so.1"};
+    void *p = op_dlsym(RTLD_NEXT, name);
+    for (size_t i = 0; !p && i < 4; i++) { /* a library that was loaded RTLD_LOCAL has no "next" */
         void *h = dlopen(libraries[i], RTLD_NOLOAD | RTLD_LAZY);
-        if (h) p = dlsym(h, name);
+        if (h) p = op_dlsym(h, name);
     }
     if (!p) {
         fprintf(stderr, "oomproof: %s is called but no library that is loaded has it\n", name);
@@ -56,10 +58,13 @@ void *op_resolve(const char *name)
 /* Under the lock, after the rules or the observer changed. */
 static void note_interest(void)
 {
+    int device = 0;
+    for (int i = 0; i < nrules; i++) device |= rules[i].device >= 0;
+    OP_WRITE(wants_device, device);
     for (int id = 0; id < OP_CALLS; id++) {
         int busy = observer != NULL || op_sweep_wants((op_id)id);
         for (int i = 0; i < nrules; i++) busy |= OP_FITS(&rules[i], id);
-        op_busy[id] = busy;
+        OP_WRITE(op_busy[id], busy);
     }
 }
 
@@ -114,27 +119,44 @@ static void __attribute__((destructor)) stop(void)
 }
 
 /* ---- live bytes ---- */
-uint64_t op_allocated(void *p, uint64_t bytes)
+static uint64_t add(op_live *l, void *p, uint64_t bytes)
 {
     pthread_mutex_lock(&op_lock);
-    uint64_t number = op_live_add(p, bytes);
+    uint64_t number = op_live_add(l, p, bytes);
     pthread_mutex_unlock(&op_lock);
     return number;
 }
 
 /* Before the real call: once it returns, another thread may be given the same address. */
-uint64_t op_freeing(void *p, uint64_t *number)
+static uint64_t take(op_live *l, void *p, uint64_t *number)
 {
     pthread_mutex_lock(&op_lock);
-    uint64_t bytes = op_live_remove(p, number);
+    uint64_t bytes = op_live_remove(l, p, number);
     pthread_mutex_unlock(&op_lock);
     return bytes;
+}
+
+uint64_t op_allocated(void *p, uint64_t bytes)
+{
+    return add(&op_runtime_live, p, bytes);
+}
+uint64_t op_freeing(void *p, uint64_t *number)
+{
+    return take(&op_runtime_live, p, number);
+}
+uint64_t op_driver_allocated(void *p, uint64_t bytes)
+{
+    return add(&op_driver_live, p, bytes);
+}
+uint64_t op_driver_freeing(void *p, uint64_t *number)
+{
+    return take(&op_driver_live, p, number);
 }
 
 void op_freed_all(void)
 {
     pthread_mutex_lock(&op_lock);
-    op_live_clear();
+    op_live_clear(&op_runtime_live);
     pthread_mutex_unlock(&op_lock);
 }
 
@@ -142,7 +164,7 @@ int op_budget(uint64_t *budget, uint64_t *live)
 {
     int found = 0;
     pthread_mutex_lock(&op_lock);
-    *live = op_live_now();
+    *live = op_live_now(&op_runtime_live);
     for (int i = 0; i < nrules; i++) {
         if (!rules[i].has_budget || (found && rules[i].budget >= *budget)) continue;
         *budget = rules[i].budget;
@@ -215,13 +237,10 @@ void op_thread_names(const char **phase_, const char **tag)
 static int device_number(void)
 {
     int d = 0;
-    for (int i = 0; i < nrules; i++)
-        if (rules[i].device >= 0) {
-            op_inside++;
-            if (REAL(cudaGetDevice)(&d) != cudaSuccess) d = 0;
-            op_inside--;
-            break;
-        }
+    if (!OP_READ(wants_device)) return 0;
+    op_inside++;
+    if (REAL(cudaGetDevice)(&d) != cudaSuccess) d = 0;
+    op_inside--;
     return d;
 }
 
@@ -246,7 +265,7 @@ const op_rule *op_decided(op_call c, cudaStream_t stream, void *caller, void *fr
     c.site = *site ? site : c.kernel ? c.kernel : op_site_of(caller, frame);
     pthread_mutex_lock(&op_lock);
     c.phase = phase;
-    c.live = op_live_now();
+    c.live = op_live_now(op_table[c.id].lib == OP_DRIVER ? &op_driver_live : &op_runtime_live);
     c.thread = op_thread_number();
     c.stream = op_stream_number(stream);
     c.device = device;
@@ -263,7 +282,7 @@ const op_rule *op_decided(op_call c, cudaStream_t stream, void *caller, void *fr
     }
     void (*fn)(const char *, uint64_t, void *) = observer;
     void *user = observer_user;
-    uint64_t nth = op_shared->calls[c.id] - forgotten[c.id];
+    uint64_t nth = OP_READ(op_shared->calls[c.id]) - OP_READ(forgotten[c.id]);
     pthread_mutex_unlock(&op_lock);
     if (fn) {
         op_inside++;
@@ -306,37 +325,46 @@ API void op_disarm(void)
 {
     pthread_mutex_lock(&op_lock);
     nrules = 0;
-    op_sticky = 0;
+    OP_WRITE(op_sticky, 0);
     note_interest();
     pthread_mutex_unlock(&op_lock);
 }
 
+static uint64_t counter(const uint64_t *of)
+{
+    pthread_mutex_lock(&op_lock);
+    uint64_t n = *of;
+    pthread_mutex_unlock(&op_lock);
+    return n;
+}
+
 API uint64_t op_fired(int i)
 {
-    return i >= 0 && i < OP_MAX_RULES ? rules[i].acted : 0;
+    return i >= 0 && i < OP_MAX_RULES ? counter(&rules[i].acted) : 0;
 }
 API uint64_t op_matched(int i)
 {
-    return i >= 0 && i < OP_MAX_RULES ? rules[i].matched : 0;
+    return i >= 0 && i < OP_MAX_RULES ? counter(&rules[i].matched) : 0;
 }
 
 API uint64_t op_calls(const char *call)
 {
     uint64_t n = 0;
     for (int id = 0; id < OP_CALLS; id++)
-        if (op_named(call, &op_table[id])) n += op_shared->calls[id] - forgotten[id];
+        if (op_named(call, &op_table[id]))
+            n += OP_READ(op_shared->calls[id]) - OP_READ(forgotten[id]);
     return n;
 }
 
 API void op_reset_counters(void)
 {
-    memcpy(forgotten, op_shared->calls, sizeof forgotten);
+    for (int id = 0; id < OP_CALLS; id++) OP_WRITE(forgotten[id], OP_READ(op_shared->calls[id]));
 }
 
 API uint64_t op_live_bytes(void)
 {
     pthread_mutex_lock(&op_lock);
-    uint64_t n = op_live_now();
+    uint64_t n = op_live_now(&op_runtime_live);
     pthread_mutex_unlock(&op_lock);
     return n;
 }
@@ -344,7 +372,7 @@ API uint64_t op_live_bytes(void)
 API uint64_t op_peak_bytes(int reset)
 {
     pthread_mutex_lock(&op_lock);
-    uint64_t n = op_live_peak(reset);
+    uint64_t n = op_live_peak(&op_runtime_live, reset);
     pthread_mutex_unlock(&op_lock);
     return n;
 }

@@ -14,13 +14,21 @@ extern int op_sticky;                /* the runtime's code that every call retur
 extern __thread int op_inside LOCAL; /* within a real call: only the outermost counts */
 extern int op_busy[OP_CALLS];        /* a rule or an observer wants to see this call */
 
+/* What one thread may change while others look. */
+#define OP_READ(x)     __atomic_load_n(&(x), __ATOMIC_RELAXED)
+#define OP_WRITE(x, v) __atomic_store_n(&(x), v, __ATOMIC_RELAXED)
+
 /* The real function of this name; ends the process when no loaded library has it. */
 void *op_resolve(const char *name);
-#define REAL(name)                                                 \
-    ({                                                             \
-        static __typeof__(name) *real_;                            \
-        if (!real_) real_ = (__typeof__(name) *)op_resolve(#name); \
-        real_;                                                     \
+#define REAL(name)                                                             \
+    ({                                                                         \
+        static __typeof__(name) *cached_;                                      \
+        __typeof__(name) *real_ = __atomic_load_n(&cached_, __ATOMIC_RELAXED); \
+        if (!real_) {                                                          \
+            real_ = (__typeof__(name) *)op_resolve(#name);                     \
+            __atomic_store_n(&cached_, real_, __ATOMIC_RELAXED);               \
+        }                                                                      \
+        real_;                                                                 \
     })
 #define OUTER(call)                   \
     ({                                \
@@ -37,7 +45,7 @@ const op_rule *op_decided(op_call call, cudaStream_t stream, void *caller, void 
     ({                                                                                         \
         const op_call c_ = call;                                                               \
         __atomic_fetch_add(&op_shared->calls[c_.id], 1, __ATOMIC_RELAXED);                     \
-        __builtin_expect(op_busy[c_.id], 0)                                                    \
+        __builtin_expect(OP_READ(op_busy[c_.id]), 0)                                           \
             ? op_decided(c_, stream_, __builtin_return_address(0), __builtin_frame_address(0)) \
             : NULL;                                                                            \
     })
@@ -45,7 +53,9 @@ const op_rule *op_decided(op_call call, cudaStream_t stream, void *caller, void 
 /* Device memory that was allocated / is about to be freed; returns its bytes. */
 uint64_t op_allocated(void *p, uint64_t bytes); /* the allocation's number, from 1 */
 uint64_t op_freeing(void *p, uint64_t *number);
-void op_freed_all(void); /* the device was reset */
+void op_freed_all(void);                               /* the device was reset */
+uint64_t op_driver_allocated(void *p, uint64_t bytes); /* the same of the driver level */
+uint64_t op_driver_freeing(void *p, uint64_t *number);
 /* The smallest budget among the armed rules and the live bytes now; 0: no budget. */
 int op_budget(uint64_t *budget, uint64_t *live);
 

@@ -10,7 +10,7 @@
 /* The call is passed on: it comes from within another, or the context is dead. */
 #define PASS(name, arguments, dead)             \
     if (op_inside) return REAL(name) arguments; \
-    if (op_sticky) return dead
+    if (OP_READ(op_sticky)) return dead
 
 /* The call is over: an event of the trace, and the result. */
 #define TRACED(name, outcome, number, bytes, stream, injected) \
@@ -19,7 +19,7 @@
 #define TRACED_AT(name, outcome, number, bytes, stream, injected, site)                       \
     ({                                                                                        \
         const __typeof__(outcome) traced_ = (outcome);                                        \
-        if (__builtin_expect(op_tracing, 0))                                                  \
+        if (__builtin_expect(OP_READ(op_tracing), 0))                                         \
             op_trace_event(OP_ID_##name, (int)traced_, number, bytes, stream, injected, site, \
                            __builtin_return_address(0), __builtin_frame_address(0));          \
         traced_;                                                                              \

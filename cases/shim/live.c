@@ -23,21 +23,21 @@ START_TEST(live_bytes_follow_a_model_over_random_traffic)
     for (int i = 0; i < 200000; i++) {
         uint64_t k = next(&x) % POINTERS;
         if (size[k]) {
-            ck_assert_uint_eq(op_live_remove(address(k), NULL), size[k]);
+            ck_assert_uint_eq(op_live_remove(&op_runtime_live, address(k), NULL), size[k]);
             sum -= size[k];
             size[k] = 0;
         } else {
             uint64_t asked = 1 + next(&x) % 5000;
             size[k] = (asked + 511) / 512 * 512;
-            op_live_add(address(k), asked);
+            op_live_add(&op_runtime_live, address(k), asked);
             sum += size[k];
             most = sum > most ? sum : most;
         }
-        ck_assert_uint_eq(op_live_now(), sum);
+        ck_assert_uint_eq(op_live_now(&op_runtime_live), sum);
     }
-    ck_assert_uint_eq(op_live_peak(1), most);
-    ck_assert_uint_eq(op_live_peak(0), sum);
-    ck_assert_uint_eq(op_live_remove(address(POINTERS + 1), NULL), 0);
+    ck_assert_uint_eq(op_live_peak(&op_runtime_live, 1), most);
+    ck_assert_uint_eq(op_live_peak(&op_runtime_live, 0), sum);
+    ck_assert_uint_eq(op_live_remove(&op_runtime_live, address(POINTERS + 1), NULL), 0);
 }
 END_TEST
 
@@ -45,13 +45,13 @@ START_TEST(a_long_run_does_not_grow_the_table)
 {
     size_t before = 0;
     for (uint64_t i = 0; i < 3000000; i++) { /* every address is new: only marks are left behind */
-        op_live_add(address(i), 512);
-        if (i >= 10) op_live_remove(address(i - 10), NULL);
+        op_live_add(&op_runtime_live, address(i), 512);
+        if (i >= 10) op_live_remove(&op_runtime_live, address(i - 10), NULL);
         if (i == 10000) before = mallinfo2().uordblks + mallinfo2().hblkhd;
     }
     size_t after = mallinfo2().uordblks + mallinfo2().hblkhd;
     ck_assert_msg(after <= before + 65536, "%zu bytes more for 10 live blocks", after - before);
-    ck_assert_uint_eq(op_live_now(), 10 * 512);
+    ck_assert_uint_eq(op_live_now(&op_runtime_live), 10 * 512);
 }
 END_TEST
 

@@ -2,6 +2,7 @@
  * failure: 2^62 bytes are more than any card has. */
 #include "standin.h"
 #include <cublas_v2.h>
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <cudnn.h>
 #include <stdint.h>
@@ -27,16 +28,19 @@ int standin_last_error;
         standin_last_error = 2;                                     \
         return cudaErrorMemoryAllocation;                           \
     }
-#define PINNED(name, parameters, ...)     PLAIN(cudaError_t, name, parameters)
-#define RELEASE(name, parameters, ...)    PLAIN(cudaError_t, name, parameters)
-#define COPY(name, parameters, ...)       PLAIN(cudaError_t, name, parameters)
-#define SET(name, parameters, ...)        PLAIN(cudaError_t, name, parameters)
-#define LAUNCH(name, parameters, ...)     PLAIN(cudaError_t, name, parameters)
-#define CALL(name, parameters, ...)       PLAIN(cudaError_t, name, parameters)
-#define BLAS(name, parameters, ...)       PLAIN(cublasStatus_t, name, parameters)
-#define GEMM(name, parameters, ...)       PLAIN(cublasStatus_t, name, parameters)
-#define DNN(name, parameters, ...)        PLAIN(cudnnStatus_t, name, parameters)
-#define DESCRIPTOR(name, parameters, ...) PLAIN(cudnnStatus_t, name, parameters)
+#define PINNED(name, parameters, ...)                       PLAIN(cudaError_t, name, parameters)
+#define RELEASE(name, parameters, ...)                      PLAIN(cudaError_t, name, parameters)
+#define COPY(name, parameters, ...)                         PLAIN(cudaError_t, name, parameters)
+#define SET(name, parameters, ...)                          PLAIN(cudaError_t, name, parameters)
+#define LAUNCH(name, parameters, ...)                       PLAIN(cudaError_t, name, parameters)
+#define CALL(name, parameters, ...)                         PLAIN(cudaError_t, name, parameters)
+#define BLAS(name, parameters, ...)                         PLAIN(cublasStatus_t, name, parameters)
+#define GEMM(name, parameters, ...)                         PLAIN(cublasStatus_t, name, parameters)
+#define DNN(name, parameters, ...)                          PLAIN(cudnnStatus_t, name, parameters)
+#define DESCRIPTOR(name, parameters, ...)                   PLAIN(cudnnStatus_t, name, parameters)
+#define DRIVER_ALLOC(name, asked, since, parameters, ...)   PLAIN(CUresult, name, parameters)
+#define DRIVER_RELEASE(name, asked, since, parameters, ...) PLAIN(CUresult, name, parameters)
+#define DRIVER_CALL(name, asked, since, parameters, ...)    PLAIN(CUresult, name, parameters)
 #include "calls.def"
 
 cudaError_t cudaGetLastError(void)

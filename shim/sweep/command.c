@@ -426,7 +426,8 @@ int op_sweep_command(int argc, char **argv)
     snprintf(r.call, sizeof r.call, "%s", o.calls ? o.calls : "*");
     op_fit(&r);
     for (int id = 0; id < OP_CALLS; id++)
-        if (OP_FITS(&r, id) && (o.calls || (op_table[id].flags & OP_F_ALLOC)))
+        if (OP_FITS(&r, id) &&
+            (o.calls || ((op_table[id].flags & OP_F_ALLOC) && op_table[id].lib != OP_DRIVER)))
             s->calls[id / 64] |= (uint64_t)1 << id % 64;
     join(command, sizeof command, o.command);
     snprintf(again, sizeof again, "oomproof sweep --device %s%s%s%s%s%s%s --step %d",

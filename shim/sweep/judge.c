@@ -187,7 +187,7 @@ uint64_t op_state_hash(uint64_t seed)
 {
     uint64_t h = seed;
     size_t n = 0;
-    op_live_block *list = op_live_list(&n); /* by address */
+    op_live_block *list = op_live_list(&op_runtime_live, &n); /* by address */
     char *copy = malloc(1 << 20);
     op_inside++;
     for (size_t i = 0; copy && i < n; i++) {
@@ -302,7 +302,7 @@ static void judge(op_result *r, const op_step_summary *s)
                  (long long)s->trained, (long long)s->dropped, (long long)s->points);
         end(r, OP_V_DRIFT, why);
     }
-    uint64_t live = op_live_now();
+    uint64_t live = op_live_now(&op_runtime_live);
     if (live != op_sweep->reference_live) {
         snprintf(why, sizeof why, "%lld device bytes more than in the run that never failed",
                  (long long)(live - op_sweep->reference_live));
@@ -346,13 +346,13 @@ API void op_step_end(const op_step_summary *s)
     op_result *r = op_sweep_result();
     if (r) judge(r, s);
     if (op_sweep->role == OP_REFERENCE) {
-        op_sweep->reference_live = op_live_now();
+        op_sweep->reference_live = op_live_now(&op_runtime_live);
         op_sweep->reference_step = *s;
         op_sweep->reference_state = write_reference();
         op_sweep->reference_ended = 1;
     } else if (op_sweep->role == OP_WALKER) {
         op_sweep->walker_equal = buffers_hash() == op_sweep->reference_state &&
-                                 op_live_now() == op_sweep->reference_live;
+                                 op_live_now(&op_runtime_live) == op_sweep->reference_live;
         op_sweep_wait_all();
     }
     if (op_sweep->role != OP_SINGLE) { /* the rest of the program has nothing to add */
@@ -367,7 +367,7 @@ void op_judge_exit(void)
 {
     if (!op_sweep || op_sweep->marked) return;
     op_result *r = op_sweep_result();
-    uint64_t live = op_live_now();
+    uint64_t live = op_live_now(&op_runtime_live);
     if (op_sweep->role == OP_REFERENCE) {
         op_sweep->reference_live = live;
         op_sweep->reference_ended = 1;

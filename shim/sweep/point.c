@@ -232,7 +232,7 @@ int op_sweep_point(const op_call *c)
 
 int op_sweep_code(op_id id)
 {
-    static const int status[] = {801, 7, 2000}; /* NotSupported, INVALID_VALUE, BAD_PARAM */
+    static const int status[] = {801, 7, 2000, 801}; /* not supported, invalid value, bad param */
     if (op_sweep->fault == OP_FAULT_STATUS) return status[op_table[id].lib];
     return op_sweep->fault == OP_FAULT_STICKY ? 700 : 0;
 }

@@ -41,7 +41,7 @@ static void give_up(const char *why)
     if (piece) munmap(piece, PIECE);
     fd = -1;
     piece = NULL;
-    op_tracing = 2; /* counts what is lost */
+    OP_WRITE(op_tracing, 2); /* counts what is lost */
 }
 
 /* The next record's place; NULL: the trace has ended. Under the lock. */
@@ -84,7 +84,7 @@ static void open_trace(void)
     }
     clock_gettime(CLOCK_MONOTONIC, &start);
     clock_gettime(CLOCK_REALTIME, &now);
-    op_tracing = 1;
+    OP_WRITE(op_tracing, 1);
     if (fd < 0) {
         give_up(strerror(errno));
         return;
@@ -158,7 +158,7 @@ static void child_of_fork(void)
     for (int i = 0; i < NAMES; i++) names[i].text = NULL; /* a new file has none yet */
     memset(next_id, 0, sizeof next_id);
     others = 1;
-    op_tracing = 3; /* opened at its first event */
+    OP_WRITE(op_tracing, 3); /* opened at its first event */
     pthread_mutex_unlock(&lock);
 }
 static void before_fork(void)
@@ -176,7 +176,7 @@ void op_trace_start(void)
     if (!p || !*p || strlen(p) >= sizeof path - 32) return;
     strcpy(path, p);
     pthread_atfork(before_fork, after_fork, child_of_fork);
-    op_tracing = 3;
+    OP_WRITE(op_tracing, 3);
 }
 
 void op_trace_event(op_id call, int result, uint64_t pointer, uint64_t bytes, cudaStream_t stream,

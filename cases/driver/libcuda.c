@@ -1,0 +1,71 @@
+/* libcuda.c - a stand-in for libcuda.so.1: hands its functions out as the driver does, in versions,
+ * and for per-thread default streams apart; each call says by its result which one it was. */
+#include <cuda.h>
+#include <string.h>
+
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+#undef cuGetProcAddress
+#undef cuMemAlloc
+#undef cuMemFree
+
+int standin_calls; /* of any of its functions */
+
+CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n)
+{
+    standin_calls++;
+    *p = 0x100000 + 512 * (CUdeviceptr)standin_calls;
+    return n > 1 << 30 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+CUresult cuMemAlloc(unsigned *p, unsigned n) /* of CUDA 2: 32 bits */
+{
+    standin_calls++;
+    *p = n;
+    return (CUresult)1002;
+}
+CUresult cuMemFree_v2(CUdeviceptr p)
+{
+    standin_calls++;
+    return p ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+CUresult cuMemAllocAsync(CUdeviceptr *p, size_t n, CUstream s)
+{
+    (void)n, (void)s;
+    standin_calls++;
+    *p = 0x200000;
+    return (CUresult)0;
+}
+static CUresult async_ptsz(CUdeviceptr *p, size_t n, CUstream s)
+{
+    (void)n, (void)s;
+    standin_calls++;
+    *p = 0x300000;
+    return (CUresult)0;
+}
+CUresult cuInit(unsigned flags)
+{
+    standin_calls++;
+    return (CUresult)flags;
+}
+
+CUresult cuGetProcAddress_v2(const char *symbol, void **fn, int version, cuuint64_t flags,
+                             CUdriverProcAddressQueryResult *status);
+CUresult cuGetProcAddress(const char *symbol, void **fn, int version, cuuint64_t flags)
+{
+    return cuGetProcAddress_v2(symbol, fn, version, flags, NULL);
+}
+CUresult cuGetProcAddress_v2(const char *symbol, void **fn, int version, cuuint64_t flags,
+                             CUdriverProcAddressQueryResult *status)
+{
+    void *p = NULL;
+    if (!strcmp(symbol, "cuMemAlloc"))
+        p = version >= 3020 ? (void *)cuMemAlloc_v2 : (void *)cuMemAlloc;
+    if (!strcmp(symbol, "cuMemFree")) p = (void *)cuMemFree_v2;
+    if (!strcmp(symbol, "cuInit")) p = (void *)cuInit;
+    if (!strcmp(symbol, "cuMemAllocAsync"))
+        p = flags & 2 ? (void *)async_ptsz : (void *)cuMemAllocAsync;
+    if (!strcmp(symbol, "cuGetProcAddress"))
+        p = version >= 12000 ? (void *)cuGetProcAddress_v2 : (void *)cuGetProcAddress;
+    if (status) *status = p ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+    *fn = p;
+    return p ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
