@@ -1,7 +1,9 @@
 """bench.py - prints one JSON line a row: name, value, unit, reach, bound.
 
-First rows: a warm step of one generated scene, and what the first launch of the trainer's kernels costs with an
-empty cache of compiled kernels and with a full one (that step less a warm one)."""
+A warm step of one generated scene, and what the first launch of the trainer's kernels costs with an empty cache of
+compiled kernels and with a full one (that step less a warm one); what the shim adds to a call over the direct call, with
+no rule, ten rules and a trace; the sweep of the demo's step, by forking with and without pruning, against one run for
+each fault point (a sample of them, scaled)."""
 import json
 import os
 import statistics
@@ -27,7 +29,51 @@ def row(name, value, unit, reach, **more):
     print(json.dumps(dict(name=name, value=round(value, 4), unit=unit, reach=reach, **more)), flush=True)
 
 
+def calls(directory, **environment):
+    """Nanoseconds of cudaStreamQuery and of cudaMalloc and cudaFree, under the shim when environment says so."""
+    env = dict(os.environ, LD_LIBRARY_PATH=os.path.join(ROOT, "build/sim"), **environment)
+    out = subprocess.run([os.path.join(ROOT, "build/cases/bench_calls")], env=env, check=True, capture_output=True,
+                         text=True).stdout
+    return [float(x) for x in out.split()]
+
+
+def shim_rows(directory):
+    shim = os.path.join(ROOT, "build/lib/liboomproof.so")
+    rules = "; ".join(f"cudaMalloc nth={10**9 + i} -> oom" for i in range(5))
+    rules += "; " + "; ".join(f"cudaStreamQuery nth={10**9 + i} -> oom" for i in range(5))
+    other = "; ".join(f"cudaMemcpy nth={i + 1} -> oom" for i in range(10))
+    direct = calls(directory)
+    for name, reach, environment in (
+            ("shim_no_rule", 10, {}), ("shim_10_rules_for_other_calls", 30, {"OOMPROOF_FAULTS": other}),
+            ("shim_5_rules_for_this_call", 30, {"OOMPROOF_FAULTS": rules}),
+            ("shim_trace", 100, {"OOMPROOF_TRACE": os.path.join(directory, "trace")})):
+        got = calls(directory, LD_PRELOAD=shim, **environment)
+        row(name, got[0] - direct[0], "ns a call over the direct call", reach, direct=direct[0],
+            allocations=round(got[1] - direct[1], 2))
+
+
+def sweep_rows(directory):
+    def sweep(*options):
+        path = os.path.join(directory, "sweep.json")
+        subprocess.run(["build/bin/oomproof", "sweep", "--device", "sim", "--json", path, *options, "--",
+                        "build/bin/pointtrain", "train", "--data", "rooms:4,max=60000", "--seed", "21", "--batch", "4",
+                        "--steps", "1", "--allocator", "direct", "--quiet"], cwd=ROOT, check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        with open(path, encoding="utf-8") as f:
+            return json.load(f)
+
+    full = sweep()
+    unpruned = sweep("--no-prune")
+    sample = sweep("--no-fork", "--shard", "5/12")
+    single = sample["seconds"] / sample["runs"] * full["runs"]
+    row("sweep", full["seconds"], "s", 60, points=full["fault_points"], sites=full["sites"], runs=full["runs"],
+        pruned=full["pruned"], findings=len(full["findings"]), proof=full["proof"])
+    row("sweep_against_one_run_a_point", single / full["seconds"], "times", 10,
+        forking_alone=round(single / unpruned["seconds"], 1), runs_measured=sample["runs"])
+
+
 with tempfile.TemporaryDirectory() as directory:
+    shim_rows(directory)
     cache = os.path.join(directory, "cache")
     cold = steps(cache, 1, directory)[0]["seconds"]
     run = steps(cache, 6, directory)
@@ -35,3 +81,4 @@ with tempfile.TemporaryDirectory() as directory:
     row("warm_step", warm, "s", 3, voxels=run[-1]["voxels"], pairs_per_voxel=round(run[-1]["pairs"] / run[-1]["voxels"], 1))
     row("first_launch_cold", cold - warm, "s", 3)
     row("first_launch_warm", run[0]["seconds"] - warm, "s", 0.05)
+    sweep_rows(directory)

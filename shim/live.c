@@ -16,7 +16,7 @@ op_live op_runtime_live, op_driver_live;
 
 static size_t home(const void *p, size_t n)
 {
-    return ((uintptr_t)p >> 9) * 0x9e3779b97f4a7c15u % n;
+    return ((uintptr_t)p >> 9) * 0x9e3779b97f4a7c15u >> 20 & (n - 1); /* n: a power of 2 */
 }
 
 static int make_anew(op_live *l)
@@ -28,7 +28,7 @@ static int make_anew(op_live *l)
     for (size_t i = 0; i < l->slots; i++) {
         if (!l->table[i].p || l->table[i].p == GONE) continue;
         size_t k = home(l->table[i].p, n);
-        while (fresh[k].p) k = (k + 1) % n;
+        while (fresh[k].p) k = (k + 1) & (n - 1);
         fresh[k] = l->table[i];
     }
     free(l->table);
@@ -42,7 +42,7 @@ uint64_t op_live_add(op_live *l, void *p, uint64_t bytes)
 {
     if (2 * (l->taken + 1) > l->slots && !make_anew(l)) return 0;
     size_t k = home(p, l->slots);
-    while (l->table[k].p && l->table[k].p != GONE) k = (k + 1) % l->slots;
+    while (l->table[k].p && l->table[k].p != GONE) k = (k + 1) & (l->slots - 1);
     l->taken += !l->table[k].p;
     l->entries++;
     l->table[k] = (slot){p, (bytes + 511) / 512 * 512, bytes, ++l->numbers};
@@ -54,7 +54,7 @@ uint64_t op_live_add(op_live *l, void *p, uint64_t bytes)
 uint64_t op_live_remove(op_live *l, void *p, uint64_t *number)
 {
     if (!l->slots) return 0;
-    for (size_t k = home(p, l->slots); l->table[k].p; k = (k + 1) % l->slots)
+    for (size_t k = home(p, l->slots); l->table[k].p; k = (k + 1) & (l->slots - 1))
         if (l->table[k].p == p) {
             l->table[k].p = GONE;
             l->entries--;

@@ -107,11 +107,31 @@ static int ordinal(const module *m, uint64_t start)
     return n;
 }
 
+static size_t home(const void *address)
+{
+    return (uintptr_t)address * 0x9e3779b97f4a7c15u >> 32 & (TABLE - 1);
+}
+
+/* Entries are only added, and an address is there once the rest of its entry is: no lock to read.
+ */
+static seen *known(const void *address)
+{
+    size_t k = home(address);
+    for (int i = 0; i < TABLE - 1; i++, k = (k + 1) & (TABLE - 1)) {
+        void *at = __atomic_load_n(&table[k].address, __ATOMIC_ACQUIRE);
+        if (at == address) return &table[k];
+        if (!at) return NULL;
+    }
+    return NULL;
+}
+
+/* Under the lock. */
 static seen *look_up(void *address)
 {
-    size_t k = ((uintptr_t)address >> 2) * 0x9e3779b97f4a7c15u % TABLE;
-    for (int i = 0; i < TABLE - 1 && table[k].address; i++, k = (k + 1) % TABLE)
-        if (table[k].address == address) return &table[k];
+    seen *before = known(address);
+    if (before) return before;
+    size_t k = home(address);
+    for (int i = 0; i < TABLE - 1 && table[k].address; i++) k = (k + 1) & (TABLE - 1);
     Dl_info info;
     uint64_t start = 0;
     char text[96];
@@ -123,7 +143,10 @@ static seen *look_up(void *address)
     else
         snprintf(text, sizeof text, "%.30s:?#%d", m ? m->name : "?", n);
     if (table[k].address) return NULL; /* full */
-    table[k] = (seen){address, op_glob("*alloc*", f) ? NULL : strdup(text), m, start};
+    table[k].site = op_glob("*alloc*", f) ? NULL : strdup(text);
+    table[k].m = m;
+    table[k].start = start;
+    __atomic_store_n(&table[k].address, address, __ATOMIC_RELEASE);
     return &table[k];
 }
 
@@ -148,8 +171,10 @@ const char *op_site_of(void *caller, void *frame_)
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     void **frame = frame_;
     const char *site = NULL;
+    seen *s = known(caller), *first;
+    if (s && s->site) return s->site;
     pthread_mutex_lock(&lock);
-    seen *s = look_up(caller), *first = s;
+    first = s = look_up(caller);
     if (s) site = s->site;
     for (int i = 0; !site && i < DEPTH && on_stack(frame); i++) {
         void **next = *frame;

@@ -30,9 +30,10 @@ int op_sticky, op_busy[OP_CALLS];
 __thread int op_inside LOCAL;
 
 static op_rule rules[OP_MAX_RULES];
-static int nrules, wants_device;
+static int nrules, wants_device, wants_site;
 static uint64_t forgotten[OP_CALLS]; /* calls counted when the program last reset the counters */
 static __thread char phase[24] LOCAL, site[96] LOCAL;
+__thread unsigned op_names_changed LOCAL = 1; /* counts: the thread said a new phase or tag */
 static struct {
     uint64_t matched;
 } told[OP_MAX_RULES];
@@ -58,9 +59,13 @@ void *op_resolve(const char *name)
 /* Under the lock, after the rules or the observer changed. */
 static void note_interest(void)
 {
-    int device = 0;
-    for (int i = 0; i < nrules; i++) device |= rules[i].device >= 0;
+    int device = 0, by_site = op_sweep != NULL;
+    for (int i = 0; i < nrules; i++) {
+        device |= rules[i].device >= 0;
+        by_site |= *rules[i].site != 0;
+    }
     OP_WRITE(wants_device, device);
+    OP_WRITE(wants_site, by_site);
     for (int id = 0; id < OP_CALLS; id++) {
         int busy = observer != NULL || op_sweep_wants((op_id)id);
         for (int i = 0; i < nrules; i++) busy |= OP_FITS(&rules[i], id);
@@ -262,7 +267,10 @@ const op_rule *op_decided(op_call c, cudaStream_t stream, void *caller, void *fr
     static __thread op_rule acting;
     static const op_rule swept_oom = {.action = OP_OOM};
     int device = device_number(); /* a call of the runtime: not under the lock */
-    c.site = *site ? site : c.kernel ? c.kernel : op_site_of(caller, frame);
+    c.site = *site                  ? site
+             : !OP_READ(wants_site) ? ""
+             : c.kernel             ? c.kernel
+                                    : op_site_of(caller, frame);
     pthread_mutex_lock(&op_lock);
     c.phase = phase;
     c.live = op_live_now(op_table[c.id].lib == OP_DRIVER ? &op_driver_live : &op_runtime_live);
@@ -271,7 +279,7 @@ const op_rule *op_decided(op_call c, cudaStream_t stream, void *caller, void *fr
     c.device = device;
     int k = op_decide(rules, nrules, &c);
     for (int i = 0; i < nrules; i++) /* the shared figures are of all processes */
-        if (OP_FITS(&rules[i], c.id)) {
+        if (OP_FITS(&rules[i], c.id) && rules[i].matched != told[i].matched) {
             __atomic_fetch_add(&op_shared->matched[i], rules[i].matched - told[i].matched,
                                __ATOMIC_RELAXED);
             told[i].matched = rules[i].matched;
@@ -382,6 +390,7 @@ API const char *op_phase(const char *name)
     static __thread char before[24];
     memcpy(before, phase, sizeof before);
     snprintf(phase, sizeof phase, "%s", name ? name : "");
+    op_names_changed++;
     return before;
 }
 
@@ -390,6 +399,7 @@ API const char *op_tag(const char *tag)
     static __thread char before[96];
     memcpy(before, site, sizeof before);
     snprintf(site, sizeof site, "%s", tag ? tag : "");
+    op_names_changed++;
     return before;
 }
 

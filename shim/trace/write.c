@@ -146,6 +146,43 @@ static uint32_t name_id(int of, const char *text)
     return 0;
 }
 
+/* Names that stay where they are, by their address; what a thread said, until it says something
+ * else; calls by their number: hashing three strings for each event would cost more than the rest
+ * of it. epoch: of the file. */
+static unsigned epoch = 1;
+static struct {
+    const char *text;
+    uint32_t id;
+    unsigned epoch;
+} fixed[1024];
+static uint32_t call_id[OP_CALLS];
+static __thread struct {
+    unsigned changed, epoch;
+    uint32_t phase, tag; /* tag 0: none was said */
+} said LOCAL;
+
+static uint32_t fixed_id(const char *text)
+{
+    size_t k = (uintptr_t)text * 0x9e3779b97f4a7c15u >> 40 & 1023;
+    if (fixed[k].text != text || fixed[k].epoch != epoch) {
+        fixed[k].id = name_id(OP_NAME_SITE, text);
+        fixed[k].text = text;
+        fixed[k].epoch = epoch;
+    }
+    return fixed[k].id;
+}
+
+static void read_said(void)
+{
+    const char *phase, *tag;
+    if (said.changed == op_names_changed && said.epoch == epoch) return;
+    op_thread_names(&phase, &tag);
+    said.phase = name_id(OP_NAME_PHASE, phase);
+    said.tag = *tag ? name_id(OP_NAME_SITE, tag) : 0;
+    said.changed = op_names_changed;
+    said.epoch = epoch;
+}
+
 /* ---- processes ---- */
 static void child_of_fork(void)
 {
@@ -157,6 +194,8 @@ static void child_of_fork(void)
     used = written = 0;
     for (int i = 0; i < NAMES; i++) names[i].text = NULL; /* a new file has none yet */
     memset(next_id, 0, sizeof next_id);
+    memset(call_id, 0, sizeof call_id);
+    epoch++;
     others = 1;
     OP_WRITE(op_tracing, 3); /* opened at its first event */
     pthread_mutex_unlock(&lock);
@@ -182,15 +221,14 @@ void op_trace_start(void)
 void op_trace_event(op_id call, int result, uint64_t pointer, uint64_t bytes, cudaStream_t stream,
                     int injected, const char *site, void *caller, void *frame)
 {
-    const char *phase, *tag;
-    op_thread_names(&phase, &tag);
-    if (!*tag) tag = site ? site : op_site_of(caller, frame);
+    const char *from = site ? site : op_site_of(caller, frame);
     int thread = op_thread_number();
     pthread_mutex_lock(&lock);
     if (op_tracing == 3) open_trace();
     if (op_tracing == 1) {
-        uint32_t from = name_id(OP_NAME_SITE, tag), in = name_id(OP_NAME_PHASE, phase);
-        uint32_t name = name_id(OP_NAME_CALL, op_table[call].name);
+        read_said();
+        uint32_t at = said.tag ? said.tag : fixed_id(from);
+        if (!call_id[call]) call_id[call] = name_id(OP_NAME_CALL, op_table[call].name);
         op_event *e = place();
         if (e) {
             memset(e, 0, sizeof *e - 4);
@@ -198,11 +236,11 @@ void op_trace_event(op_id call, int result, uint64_t pointer, uint64_t bytes, cu
             e->pointer = pointer;
             e->bytes = bytes;
             e->result = result;
-            e->site = from;
-            e->call = (uint16_t)name;
+            e->site = at;
+            e->call = (uint16_t)call_id[call];
             e->thread = (uint16_t)thread;
             e->stream = (uint16_t)op_stream_number(stream);
-            e->phase = (uint16_t)in;
+            e->phase = (uint16_t)said.phase;
             e->injected = (uint8_t)injected;
             __atomic_store_n(&e->kind, OP_RECORD_EVENT, __ATOMIC_RELEASE);
         }
