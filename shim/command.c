@@ -9,6 +9,7 @@ static const char help[] =
     "  run    CMD under the shim, with faults\n"
     "  sweep  every call of CMD that can fail, failed, one after the other, and judged\n"
     "  doctor whether CMD can be tested, and what to change\n"
+    "  calls  the calls that rules can name, and what may fail each\n"
     "  trace  FILE: prints what `run --trace FILE` wrote\n"
     "oomproof COMMAND --help says more.\n\n"
     "exit codes: the command's own, or 0 clean, 1 finding, 2 usage or bad input, 3 a rule never "
@@ -21,12 +22,13 @@ int main(int argc, char **argv)
     if (!strcmp(command, "run")) return op_run_command(argc - 1, argv + 1);
     if (!strcmp(command, "sweep")) return op_sweep_command(argc - 1, argv + 1);
     if (!strcmp(command, "trace")) return op_trace_command(argc - 1, argv + 1);
+    if (!strcmp(command, "calls")) return op_calls_command(argc - 1, argv + 1);
     if (!strcmp(command, "doctor")) return op_doctor_command(argc - 1, argv + 1);
     if (!strcmp(command, "--help") || !strcmp(command, "-h")) {
         fputs(help, stdout);
         return 0;
     }
     return op_usage(*command ? "not a command of this version: "
-                             : "expected a command: run, sweep, doctor or trace",
+                             : "expected a command: run, sweep, doctor, calls or trace",
                     command);
 }

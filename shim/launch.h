@@ -18,6 +18,8 @@ int op_run_command(int argc, char **argv);
 int op_sweep_command(int argc, char **argv);
 int op_trace_command(int argc, char **argv);
 int op_doctor_command(int argc, char **argv);
-extern const char op_run_help[], op_sweep_help[], op_trace_help[], op_doctor_help[];
+int op_calls_command(int argc, char **argv);
+extern const char op_run_help[], op_sweep_help[], op_trace_help[], op_doctor_help[],
+    op_calls_help[];
 
 #endif

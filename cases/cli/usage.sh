@@ -34,4 +34,17 @@ expect 2 "more than 63 characters" sim --faults "cudaMalloc$(printf 'a%.0s' $(se
 expect 2 "from 0% to 100%" sim --faults 'cudaMalloc probability=120% -> oom' -- true
 expect 2 "--sim-memory" sim --sim-memory -5 -- true
 expect 2 "--sim-memory" sim --sim-memory 1KiB -- true
+# rules from a file and from the environment; the calls that they can name
+rules=$(mktemp)
+printf '# comment\ncudaMalloc nth=1 -> oom\n' >"$rules"
+expect 4 "of 1 rules" sim --faults "@$rules" -- true
+expect 4 "of 1 rules" env OOMPROOF_FAULTS='cudaMalloc nth=1 -> oom' "$bin/oomproof" run --device sim -- true
+expect 2 "line 1 column 1" env OOMPROOF_FAULTS='x -> oom' "$bin/oomproof" run --device sim -- true
+rm "$rules"
+expect 2 "No such file" sim --faults "@$rules" -- true
+expect 0 "cudaMalloc                                 cuda    oom: 2" "$bin/oomproof" calls cudaMalloc
+expect 0 "never out of memory" "$bin/oomproof" calls 'cudaFree*'
+expect 2 "no intercepted call has this name" "$bin/oomproof" calls nonsense
+expect 2 "--timeout: not a number" sim --timeout soon -- true
+expect 7 "cannot be written" sim --json /nowhere/x -- true
 exit $bad
