@@ -5,52 +5,13 @@
  * roundings. So an element may be off by 2 (k + 4) u (|alpha| sum|a b| + |beta c|): the factor 2
  * covers 1 / (1 - k u) and, in double, the reference's own error. Everything else an output array
  * holds (padding, gaps between strides, slack) must be bit for bit what it was. */
-#include "libs.h"
-#include <cublas_v2.h>
+#include "blas.h"
 
-static cublasHandle_t handle;
-
-#define OK(call) ck_assert_msg((call) == CUBLAS_STATUS_SUCCESS, "%s: %s failed", where, #call)
-
-static void open_handle(unsigned s)
-{
-    seed(s);
-    at("cublasCreate");
-    OK(cublasCreate(&handle));
-}
-
-/* A scalar in the type and the place that the pointer mode asks for. */
-typedef struct scalar {
-    float f;
-    double d;
-    arr device;
-    const void *p;
-} scalar;
-
-static void scalar_make(scalar *s, prec p, int on_device, double value)
-{
-    s->f = (float)value;
-    s->d = value;
-    s->device = arr_new(p, 1, 0, 0);
-    s->device.h[0] = value;
-    arr_push(&s->device);
-    s->p = on_device ? s->device.dev : p == F32 ? (const void *)&s->f : (const void *)&s->d;
-}
-
-static void pointers_on(int device)
-{
-    OK(cublasSetPointerMode(handle,
-                            device ? CUBLAS_POINTER_MODE_DEVICE : CUBLAS_POINTER_MODE_HOST));
-}
-
-#define BOTH(p, name, ...) \
-    ((p) == F32 ? cublasS##name(handle, __VA_ARGS__) : cublasD##name(handle, __VA_ARGS__))
 static const cublasOperation_t ops[] = {CUBLAS_OP_N, CUBLAS_OP_T, CUBLAS_OP_C};
 static const char letters[] = "NTC";
 static const struct {
     double alpha, beta;
 } blends[] = {{1, 0}, {0.75, 0.5}, {-2, 1}, {0, 0.25}, {1, -1}};
-#define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
 
 typedef struct product {
     cublasOperation_t ta, tb;
@@ -123,7 +84,7 @@ static void gemm_once(prec p, const product *q, int device, double fill)
     OK(BOTH(p, gemm, q->ta, q->tb, q->m, q->n, q->k, al.p, a.dev, q->lda, b.dev, q->ldb, be.p,
             c.dev, q->ldc));
     expect(&c, &r, "C");
-    arr_free(&a), arr_free(&b), arr_free(&c), arr_free(&al.device), arr_free(&be.device);
+    arr_free(&a), arr_free(&b), arr_free(&c), scalar_free(&al), scalar_free(&be);
 }
 
 START_TEST(gemm_equals_the_triple_loop_and_leaves_padding)
@@ -134,10 +95,10 @@ START_TEST(gemm_equals_the_triple_loop_and_leaves_padding)
     for (int s = 0; s < COUNT(sizes); s++)
         for (int ops2 = 0; ops2 < 9; ops2++)
             for (int b = 0; b < COUNT(blends); b++)
-                for (int i = 0; i < 8; i++) {
+                for (int i = 0; i < 4; i++) {
                     product q = product_of(ops2 % 3, ops2 / 3, sizes[s], i & 1 ? 3 : 0,
                                            blends[b].alpha, blends[b].beta);
-                    gemm_once(i & 2 ? F64 : F32, &q, i & 4, 0);
+                    gemm_once(i & 2 ? F64 : F32, &q, (ops2 + b) & 1, 0);
                 }
 }
 END_TEST
@@ -202,7 +163,7 @@ START_TEST(batched_gemm_steps_by_its_strides)
                         (long long)sc, count));
                 expect(&c, &r, "C");
                 arr_free(&a), arr_free(&b), arr_free(&c);
-                arr_free(&al.device), arr_free(&be.device);
+                scalar_free(&al), scalar_free(&be);
             }
 }
 END_TEST
@@ -239,20 +200,10 @@ START_TEST(gemm_ex_computes_in_the_type_it_is_told)
                                       q.ldc, CUBLAS_COMPUTE_64F, CUBLAS_GEMM_DEFAULT),
                          CUBLAS_STATUS_NOT_SUPPORTED);
         expect(&c, &same, "C after a refusal");
-        arr_free(&a), arr_free(&b), arr_free(&c), arr_free(&al.device), arr_free(&be.device);
+        arr_free(&a), arr_free(&b), arr_free(&c), scalar_free(&al), scalar_free(&be);
     }
 }
 END_TEST
-
-/* Element i of n in a vector with a stride; a negative one runs from the far end, as in Fortran. */
-static size_t nth(int i, int n, int inc)
-{
-    return (size_t)(inc > 0 ? i * inc : (i - (n - 1)) * inc);
-}
-static size_t span(int n, int inc)
-{
-    return n > 0 ? (size_t)((n - 1) * abs(inc) + 1) : 1;
-}
 
 START_TEST(gemv_equals_the_double_loop)
 {
@@ -292,7 +243,7 @@ START_TEST(gemv_equals_the_double_loop)
                 OK(BOTH(p, gemv, ops[t], m, n, al.p, a.dev, ld, x.dev, ix, be.p, y.dev, iy));
                 expect(&y, &r, "y");
                 arr_free(&a), arr_free(&x), arr_free(&y);
-                arr_free(&al.device), arr_free(&be.device);
+                scalar_free(&al), scalar_free(&be);
             }
 }
 END_TEST
