@@ -46,6 +46,8 @@ static CBLAS_TRANSPOSE to_cblas(cublasOperation_t t)
         if ((st = sim_blas_scalar(h, alpha, sizeof a, &a)) != CUBLAS_STATUS_SUCCESS) return st;    \
         if ((st = sim_blas_scalar(h, beta, sizeof b, &b)) != CUBLAS_STATUS_SUCCESS) return st;     \
         if (m == 0 || n == 0) return CUBLAS_STATUS_SUCCESS;                                        \
+        if (!C && b != 0 && h->pointer_mode == CUBLAS_POINTER_MODE_HOST)                           \
+            return CUBLAS_STATUS_INVALID_VALUE;                                                    \
         int ra = ta == CUBLAS_OP_N ? m : k, ca = ta == CUBLAS_OP_N ? k : m;                        \
         int rb = tb == CUBLAS_OP_N ? k : n, cb = tb == CUBLAS_OP_N ? n : k;                        \
         const type *hA = RANGE(A, extent(ra, ca, lda, sizeof a), 0);                               \
@@ -68,10 +70,13 @@ static CBLAS_TRANSPOSE to_cblas(cublasOperation_t t)
         const type *alpha, const type *A, int lda, long long int sa, const type *B, int ldb,       \
         long long int sb, const type *beta, type *C, int ldc, long long int sc, int count)         \
     {                                                                                              \
-        if (count < 0) return CUBLAS_STATUS_INVALID_VALUE;                                         \
+        cublasStatus_t st = sim_blas_check(h); /* a batch of 0 is checked too */                   \
+        if (st != CUBLAS_STATUS_SUCCESS) return st;                                                \
+        if (count < 0 || !alpha || !beta) return CUBLAS_STATUS_INVALID_VALUE;                      \
+        if ((st = check(ta, tb, m, n, k, lda, ldb, ldc)) != CUBLAS_STATUS_SUCCESS) return st;      \
         for (int i = 0; i < count; i++) {                                                          \
-            cublasStatus_t st = gemm_##p(h, ta, tb, m, n, k, alpha, A + i * sa, lda, B + i * sb,   \
-                                         ldb, beta, C + i * sc, ldc);                              \
+            st = gemm_##p(h, ta, tb, m, n, k, alpha, A + i * sa, lda, B + i * sb, ldb, beta,       \
+                          C + i * sc, ldc);                                                        \
             if (st != CUBLAS_STATUS_SUCCESS) return st;                                            \
         }                                                                                          \
         return CUBLAS_STATUS_SUCCESS;                                                              \

@@ -82,7 +82,11 @@ API cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t h, void *workspace, size
 
 API cublasStatus_t cublasSetMathMode(cublasHandle_t h, cublasMath_t mode)
 {
+    int base = mode & ~CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
     HANDLE();
+    if ((base < CUBLAS_DEFAULT_MATH || base > CUBLAS_FP32_EMULATED_BF16X9_MATH) &&
+        base != CUBLAS_FP64_EMULATED_FIXEDPOINT_MATH)
+        return CUBLAS_STATUS_INVALID_VALUE;
     h->math_mode = mode;
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -98,6 +102,8 @@ API cublasStatus_t cublasGetMathMode(cublasHandle_t h, cublasMath_t *mode)
 API cublasStatus_t cublasSetPointerMode_v2(cublasHandle_t h, cublasPointerMode_t mode)
 {
     HANDLE();
+    if (mode != CUBLAS_POINTER_MODE_HOST && mode != CUBLAS_POINTER_MODE_DEVICE)
+        return CUBLAS_STATUS_INVALID_VALUE;
     h->pointer_mode = mode;
     return CUBLAS_STATUS_SUCCESS;
 }

@@ -8,7 +8,9 @@ static double forward(const struct cudnnActivationStruct *a, double x)
     case CUDNN_ACTIVATION_SIGMOID: return 1 / (1 + exp(-x));
     case CUDNN_ACTIVATION_RELU: return x > 0 || (isnan(x) && a->nan == CUDNN_PROPAGATE_NAN) ? x : 0;
     case CUDNN_ACTIVATION_TANH: return tanh(x);
-    case CUDNN_ACTIVATION_CLIPPED_RELU: return x > 0 ? (x < a->coef ? x : a->coef) : 0;
+    case CUDNN_ACTIVATION_CLIPPED_RELU:
+        if (isnan(x)) return a->nan == CUDNN_PROPAGATE_NAN ? x : 0;
+        return x > 0 ? (x < a->coef ? x : a->coef) : 0;
     case CUDNN_ACTIVATION_ELU: return x > 0 ? x : a->coef * expm1(x);
     default: return x;
     }
@@ -71,6 +73,8 @@ API cudnnStatus_t cudnnActivationForward(cudnnHandle_t h, cudnnActivationDescrip
         return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
     if (!sim_dnn_same_shape(xd, yd))
         return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "x and y differ");
+    if (x == y && !sim_dnn_same_strides(xd, yd))
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "in place with other strides");
     const void *hx = sim_device_range(x, sim_dnn_bytes(xd), 0);
     void *hy = sim_device_range(y, sim_dnn_bytes(yd), 1);
     double al = sim_dnn_scale(xd, alpha), be = sim_dnn_scale(xd, beta);
@@ -106,7 +110,11 @@ API cudnnStatus_t cudnnActivationBackward(cudnnHandle_t h, cudnnActivationDescri
     if (!alpha || !beta || !x || !y || !dy || !dx)
         return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
     if (!sim_dnn_same_shape(yd, dyd) || !sim_dnn_same_shape(yd, xd) || !sim_dnn_same_shape(yd, dxd))
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "x, y, dx and dy differ");
+        return sim_dnn_fail(CUDNN_STATUS_NOT_SUPPORTED_SHAPE, "x, y, dx and dy differ");
+    if (dx == dy && !sim_dnn_same_strides(dxd, dyd))
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "in place with other strides");
+    if (!sim_dnn_same_strides(xd, dxd) || !sim_dnn_same_strides(yd, dyd))
+        return sim_dnn_fail(CUDNN_STATUS_NOT_SUPPORTED_LAYOUT, "a gradient with other strides");
     const void *hx = sim_device_range(x, sim_dnn_bytes(xd), 0),
                *hy = sim_device_range(y, sim_dnn_bytes(yd), 0);
     const void *hdy = sim_device_range(dy, sim_dnn_bytes(dyd), 0);

@@ -56,6 +56,13 @@ int sim_dnn_same_shape(const struct cudnnTensorStruct *a, const struct cudnnTens
     return 1;
 }
 
+int sim_dnn_same_strides(const struct cudnnTensorStruct *a, const struct cudnnTensorStruct *b)
+{
+    for (int i = 0; i < a->n; i++)
+        if (a->dim[i] > 1 && a->stride[i] != b->stride[i]) return 0;
+    return 1;
+}
+
 int64_t sim_dnn_at(const struct cudnnTensorStruct *t, int64_t i)
 {
     int64_t at = 0;
@@ -105,6 +112,8 @@ static cudnnStatus_t set(cudnnTensorDescriptor_t t, cudnnDataType_t type, int n,
 {
     int64_t count = 1;
     if (!t) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "the descriptor is NULL");
+    if (type < CUDNN_DATA_FLOAT || type > CUDNN_DATA_COMPLEX_FP64)
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "data type %d", (int)type);
     if (n < 1 || n > MAX_DIMS) return sim_dnn_fail(CUDNN_STATUS_NOT_SUPPORTED, "%d dimensions", n);
     for (int i = 0; i < n; i++) {
         if (dim[i] < 1 || stride[i] < 1)
@@ -134,6 +143,8 @@ API cudnnStatus_t cudnnSetTensor4dDescriptorEx(cudnnTensorDescriptor_t t, cudnnD
 API cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t t, cudnnTensorFormat_t format,
                                              cudnnDataType_t type, int n, int c, int h, int w)
 {
+    if (format < CUDNN_TENSOR_NCHW || format > CUDNN_TENSOR_NCHW_VECT_C)
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "tensor format %d", (int)format);
     if (n < 1 || c < 1 || h < 1 || w < 1)
         return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "dimensions %d %d %d %d", n, c, h, w);
     if ((int64_t)n * c > MAX_ELEMENTS || (int64_t)h * w > MAX_ELEMENTS ||
@@ -183,7 +194,10 @@ API cudnnStatus_t cudnnSetActivationDescriptor(cudnnActivationDescriptor_t a,
                                                cudnnNanPropagation_t nan, double coef)
 {
     if (!a) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "the descriptor is NULL");
-    if (mode < CUDNN_ACTIVATION_SIGMOID || mode > CUDNN_ACTIVATION_ELU)
+    if (mode < CUDNN_ACTIVATION_SIGMOID || mode > CUDNN_ACTIVATION_SWISH ||
+        (nan != CUDNN_PROPAGATE_NAN && nan != CUDNN_NOT_PROPAGATE_NAN))
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "activation %d, NaN %d", (int)mode, (int)nan);
+    if (mode > CUDNN_ACTIVATION_ELU)
         return sim_dnn_fail(CUDNN_STATUS_NOT_SUPPORTED, "activation %d", (int)mode);
     *a = (struct cudnnActivationStruct){mode, nan, coef, 1};
     return CUDNN_STATUS_SUCCESS;

@@ -34,6 +34,8 @@ int64_t sim_dnn_count(const struct cudnnTensorStruct *t);
 size_t sim_dnn_bytes(const struct cudnnTensorStruct *t); /* that the tensor spans */
 int sim_dnn_packed(const struct cudnnTensorStruct *t);
 int sim_dnn_same_shape(const struct cudnnTensorStruct *a, const struct cudnnTensorStruct *b);
+/* Of two of the same shape; where there is one element the stride says nothing. */
+int sim_dnn_same_strides(const struct cudnnTensorStruct *a, const struct cudnnTensorStruct *b);
 double sim_dnn_get(const struct cudnnTensorStruct *t, const void *p, int64_t at);
 void sim_dnn_put(const struct cudnnTensorStruct *t, void *p, int64_t at, double x);
 /* Offset of element i in row-major order of the dimensions. */

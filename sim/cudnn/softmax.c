@@ -81,6 +81,8 @@ API cudnnStatus_t cudnnSoftmaxBackward(cudnnHandle_t h, cudnnSoftmaxAlgorithm_t 
         return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
     if (!sim_dnn_same_shape(yd, dyd) || !sim_dnn_same_shape(yd, dxd))
         return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "y, dy and dx differ");
+    if (!sim_dnn_same_strides(yd, dyd))
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "y and dy have other strides");
     const void *hy = sim_device_range(y, sim_dnn_bytes(yd), 0),
                *hdy = sim_device_range(dy, sim_dnn_bytes(dyd), 0);
     void *hdx = sim_device_range(dx, sim_dnn_bytes(dxd), 1);
