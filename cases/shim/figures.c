@@ -32,12 +32,14 @@ START_TEST(live_bytes_are_the_devices_own_figures)
     for (int turn = 0; turn < 5000; turn++) {
         size_t k = draw(BLOCKS), pitch = 0;
         if (p[k]) {
-            ck_assert_int_eq(cudaFree(p[k]), cudaSuccess);
+            ck_assert_int_eq(draw(3) ? cudaFree(p[k]) : cudaFreeAsync(p[k], NULL), cudaSuccess);
             p[k] = NULL;
         } else {
             size_t n = draw(3) ? 1 + draw(100000) : 1 + draw(30 << 20);
-            cudaError_t e = draw(4) ? cudaMalloc(&p[k], n)
-                                    : cudaMallocPitch(&p[k], &pitch, 1 + draw(5000), 1 + draw(300));
+            unsigned how = (unsigned)draw(5);
+            cudaError_t e = how == 0 ? cudaMallocPitch(&p[k], &pitch, 1 + draw(5000), 1 + draw(300))
+                            : how == 1 ? cudaMallocAsync(&p[k], n, NULL)
+                                       : cudaMalloc(&p[k], n);
             if (e != cudaSuccess) {
                 ck_assert_ptr_null(p[k]); /* outputs stay as they were */
                 cudaGetLastError();

@@ -187,6 +187,51 @@ API cudaError_t cudaFree(void *p)
     LEAVE(sim_sticky ? sim_sticky : sim_memory_free(p));
 }
 
+/* Rows of a multiple of 512 bytes, as on the cards that were asked. */
+static cudaError_t pitched(void **out, size_t *pitch, size_t width, size_t rows)
+{
+    size_t row = (width + 511) / 512 * 512, bytes;
+    if (row < width || __builtin_mul_overflow(row, rows, &bytes)) return cudaErrorInvalidValue;
+    cudaError_t e = sim_sticky ? sim_sticky : sim_memory_alloc(bytes, 0, out);
+    if (e == cudaSuccess) *pitch = row;
+    return e;
+}
+
+API cudaError_t cudaMallocPitch(void **out, size_t *pitch, size_t width, size_t height)
+{
+    ENTER();
+    if (!out || !pitch) LEAVE(cudaErrorInvalidValue);
+    LEAVE(pitched(out, pitch, width, height));
+}
+
+API cudaError_t cudaMalloc3D(struct cudaPitchedPtr *out, struct cudaExtent e)
+{
+    size_t rows;
+    ENTER();
+    if (!out || __builtin_mul_overflow(e.height, e.depth, &rows)) LEAVE(cudaErrorInvalidValue);
+    struct cudaPitchedPtr p = {.xsize = e.width, .ysize = e.height};
+    cudaError_t error = pitched(&p.ptr, &p.pitch, e.width, rows);
+    if (error == cudaSuccess) *out = p;
+    LEAVE(error);
+}
+
+/* Streams are eager: what is ordered by one has happened. */
+API cudaError_t cudaMallocAsync(void **out, size_t bytes, cudaStream_t s)
+{
+    (void)s;
+    ENTER();
+    if (!out || !bytes) LEAVE(cudaErrorInvalidValue);
+    LEAVE(sim_sticky ? sim_sticky : sim_memory_alloc(bytes, 0, out));
+}
+
+API cudaError_t cudaFreeAsync(void *p, cudaStream_t s)
+{
+    (void)s;
+    ENTER();
+    sim_settle();
+    LEAVE(sim_sticky ? sim_sticky : p ? sim_memory_free(p) : cudaErrorInvalidValue);
+}
+
 /* Pinned memory is plain host memory here. */
 API cudaError_t cudaMallocHost(void **out, size_t bytes)
 {
