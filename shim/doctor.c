@@ -130,7 +130,9 @@ static void missing_symbols(const image *f, const char *root)
     char path[4200], list[2000] = "";
     for (int k = 0; k < 4; k++) {
         image lib;
-        snprintf(path, sizeof path, "%s/sim/%s", root, libs[k]);
+        op_sim_folder(root, path, sizeof path);
+        size_t folder = strlen(path);
+        snprintf(path + folder, sizeof path - folder, "/%s", libs[k]);
         if (!open_image(path, &lib)) {
             printf("[note] %s is missing: the simulated device is not installed\n", path);
             noticed++;

@@ -50,6 +50,12 @@ static void set(const char *name, const char *value)
         unsetenv(name);
 }
 
+void op_sim_folder(const char *root, char *out, size_t room)
+{
+    snprintf(out, room, "%s/sim", root);
+    if (access(out, F_OK) != 0) snprintf(out, room, "%s/lib/oomproof/sim", root);
+}
+
 void op_environment(const char *root, int sim, const char *memory, const char *faults,
                     const char *stats, const char *sweep)
 {
@@ -57,7 +63,7 @@ void op_environment(const char *root, int sim, const char *memory, const char *f
     snprintf(path, sizeof path, "%s/lib/liboomproof.so", root);
     prepend("LD_PRELOAD", path);
     if (sim) {
-        snprintf(path, sizeof path, "%s/sim", root);
+        op_sim_folder(root, path, sizeof path);
         prepend("LD_LIBRARY_PATH", path);
         setenv("OOMPROOF_DEVICE", "sim", 1);
         setenv("OPENBLAS_NUM_THREADS", "1", 1);

@@ -8,6 +8,8 @@
 int op_device(const char *word);
 /* The folder that bin/, lib/ and sim/ lie in; 0: not found. */
 int op_root(char *out, size_t room);
+/* The simulated device's libraries: root/sim in a build folder, root/lib/oomproof/sim installed. */
+void op_sim_folder(const char *root, char *out, size_t room);
 /* LD_PRELOAD, the device, and what the preloaded library reads. Any may be NULL. */
 void op_environment(const char *root, int sim, const char *memory, const char *faults,
                     const char *stats, const char *sweep);
