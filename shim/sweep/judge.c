@@ -69,16 +69,11 @@ static void *fetch(const struct buffer *b)
 }
 
 /* ---- the reference's state on disk: the buffers, one after the other ---- */
-static void reference_path(char *out, size_t room)
-{
-    snprintf(out, room, "%s/reference.bin", op_sweep->folder);
-}
-
-static uint64_t write_reference(void)
+static uint64_t write_state(const char *name)
 {
     char path[600];
     uint64_t h = 1;
-    reference_path(path, sizeof path);
+    snprintf(path, sizeof path, "%s/%s", op_sweep->folder, name);
     FILE *f = fopen(path, "we");
     for (int i = 0; f && i < nbuffers; i++) {
         void *copy = fetch(&buffers[i]);
@@ -127,16 +122,55 @@ static double distance(const void *a, const void *reference, int type, size_t n,
     return d == 0 ? 0 : d / m;
 }
 
+/* A file of write_state; ends the process when it is not there. */
+static char *map_state(const char *name, size_t *bytes)
+{
+    char path[600];
+    struct stat st;
+    snprintf(path, sizeof path, "%s/%s", op_sweep->folder, name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) != 0) op_sweep_end_process(OP_V_CRASH, "the reference is gone");
+    *bytes = (size_t)st.st_size;
+    char *p = *bytes ? mmap(NULL, *bytes, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
+    close(fd);
+    if (p == MAP_FAILED) op_sweep_end_process(OP_V_CRASH, "the reference cannot be mapped");
+    return p;
+}
+
+static int all_zero(const char *p, size_t n)
+{
+    while (n && !*p) p++, n--;
+    return n == 0;
+}
+
+/* Every point was dropped: nothing may have moved since the step began, and gradients (what has a
+ * tolerance) are zero. 0 with r->why. */
+static int nothing_moved(op_result *r)
+{
+    size_t bytes, at = 0;
+    char *start = map_state("start.bin", &bytes);
+    int ok = 1;
+    for (int i = 0; ok && i < nbuffers; at += buffers[i++].bytes) {
+        const struct buffer *b = &buffers[i];
+        char *copy = b->type == 'b' ? NULL : fetch(b);
+        if (b->type == 'b') continue; /* the schedule goes on */
+        ok = copy &&
+             (b->tolerance > 0 ? all_zero(copy, b->bytes) : !memcmp(copy, start + at, b->bytes));
+        if (!ok)
+            snprintf(r->why, sizeof r->why, "every point was dropped, but %.63s moved", b->name);
+        free(copy);
+    }
+    if (start) munmap(start, bytes);
+    return ok;
+}
+
 /* The buffers against the reference. exact: every bit. Notes the worst in r; 0 with r->why when one
  * is off. *same: nothing differs in any bit. */
 static int compare_buffers(op_result *r, int exact, int *same)
 {
-    char path[600];
-    reference_path(path, sizeof path);
-    int fd = open(path, O_RDONLY | O_CLOEXEC), ok = 1;
-    struct stat st;
-    if (fd < 0 || fstat(fd, &st) != 0) op_sweep_end_process(OP_V_CRASH, "no reference");
-    char *ref = st.st_size ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
+    size_t bytes;
+    char *ref = map_state("reference.bin", &bytes);
+    int ok = 1;
     size_t at = 0;
     double all = 0;
     *same = 1;
@@ -168,8 +202,7 @@ static int compare_buffers(op_result *r, int exact, int *same)
         }
         free(copy);
     }
-    if (ref) munmap(ref, (size_t)st.st_size);
-    close(fd);
+    if (ref) munmap(ref, bytes);
     return ok;
 }
 
@@ -313,6 +346,7 @@ static void judge(op_result *r, const op_step_summary *s)
     if (s->dropped > op_sweep->reference_step.dropped) {
         if (r->mode == OP_ONCE && r->second < 0)
             end(r, OP_V_DRIFT, "points were dropped under a transient fault");
+        if (!s->trained && !nothing_moved(r)) end(r, OP_V_DRIFT, NULL);
         end(r, OP_V_DECLARED, "");
     }
     int exact = s->splits == op_sweep->reference_step.splits;
@@ -336,6 +370,7 @@ API void op_step_begin(void)
         op_sweep->npoints = 0;
         op_sweep_forget_points();
     }
+    if (op_sweep->role == OP_REFERENCE && steps == op_sweep->step) write_state("start.bin");
 }
 
 API void op_step_end(const op_step_summary *s)
@@ -348,7 +383,7 @@ API void op_step_end(const op_step_summary *s)
     if (op_sweep->role == OP_REFERENCE) {
         op_sweep->reference_live = op_live_now(&op_runtime_live);
         op_sweep->reference_step = *s;
-        op_sweep->reference_state = write_reference();
+        op_sweep->reference_state = write_state("reference.bin");
         op_sweep->reference_ended = 1;
     } else if (op_sweep->role == OP_WALKER) {
         op_sweep->walker_equal = buffers_hash() == op_sweep->reference_state &&
@@ -371,7 +406,7 @@ void op_judge_exit(void)
     if (op_sweep->role == OP_REFERENCE) {
         op_sweep->reference_live = live;
         op_sweep->reference_ended = 1;
-        write_reference();
+        write_state("reference.bin");
     } else if (!r) {
         op_sweep_wait_all();
         op_sweep->walker_equal = live == op_sweep->reference_live;
