@@ -1,5 +1,5 @@
 # A thin front of CMake: each goal installs what is missing, configures and builds, then does its work.
-.PHONY: build test torture demo coverage bench format clean
+.PHONY: build test torture demo coverage bench fuzz format clean
 PRESET = dev
 
 build:
@@ -21,6 +21,9 @@ bench: build
 
 coverage:
 	@sh scripts/coverage.sh
+
+fuzz: build
+	@sh scripts/fuzz.sh
 
 format:
 	@sh scripts/format.sh
