@@ -233,27 +233,59 @@ API cudaError_t cudaFreeAsync(void *p, cudaStream_t s)
 }
 
 /* Pinned memory is plain host memory here. */
+static struct pinned {
+    char *p;
+    size_t bytes;
+    struct pinned *next;
+} * pinned;
+
+int sim_pinned(const void *p, size_t bytes)
+{
+    const char *at = p;
+    for (struct pinned *x = pinned; x; x = x->next)
+        if (at >= x->p && at + bytes <= x->p + x->bytes) return 1;
+    return 0;
+}
+
+static cudaError_t pin(void **out, size_t bytes)
+{
+    struct pinned *x = sim_sticky ? NULL : malloc(sizeof *x);
+    char *p = x ? malloc(bytes ? bytes : 1) : NULL;
+    if (!p) {
+        free(x);
+        return cudaErrorMemoryAllocation;
+    }
+    *x = (struct pinned){p, bytes, pinned};
+    pinned = x;
+    *out = p;
+    return cudaSuccess;
+}
+
 API cudaError_t cudaMallocHost(void **out, size_t bytes)
 {
     ENTER();
-    if (!out) LEAVE(cudaErrorInvalidValue);
-    *out = sim_sticky ? NULL : malloc(bytes ? bytes : 1);
-    LEAVE(*out ? cudaSuccess : cudaErrorMemoryAllocation);
+    LEAVE(out ? pin(out, bytes) : cudaErrorInvalidValue);
 }
 
 API cudaError_t cudaHostAlloc(void **out, size_t bytes, unsigned flags)
 {
     (void)flags;
     ENTER();
-    if (!out) LEAVE(cudaErrorInvalidValue);
-    *out = sim_sticky ? NULL : malloc(bytes ? bytes : 1);
-    LEAVE(*out ? cudaSuccess : cudaErrorMemoryAllocation);
+    LEAVE(out ? pin(out, bytes) : cudaErrorInvalidValue);
 }
 
 API cudaError_t cudaFreeHost(void *p)
 {
     ENTER();
     sim_settle();
-    free(p);
-    LEAVE(cudaSuccess);
+    if (!p) LEAVE(cudaSuccess);
+    for (struct pinned **x = &pinned; *x; x = &(*x)->next)
+        if ((*x)->p == p) {
+            struct pinned *gone = *x;
+            *x = gone->next;
+            free(gone->p);
+            free(gone);
+            LEAVE(cudaSuccess);
+        }
+    LEAVE(cudaErrorInvalidValue);
 }

@@ -16,10 +16,22 @@ void sim_say(const char *format, ...)
     va_end(ap);
 }
 
-void sim_settle(void)
+static void settle(void)
 {
     if (sim_pending && !sim_sticky) sim_sticky = sim_pending;
     sim_pending = cudaSuccess;
+}
+
+void sim_settle(void)
+{
+    sim_run_all();
+    settle();
+}
+
+void sim_settle_stream(struct CUstream_st *s)
+{
+    sim_run_until(s, UINT64_MAX);
+    settle();
 }
 
 /* Success does not clear an error before it; a dead context answers every call with its error. */

@@ -5,6 +5,7 @@
 /* called by code that nvcc makes; no public header declares them */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct config {
@@ -34,11 +35,44 @@ API cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shar
     return cudaSuccess;
 }
 
-static cudaError_t launch(sim_function *f, dim3 g, dim3 b, void **args, size_t shared)
+/* A launch that waits: the values of its arguments are kept. */
+typedef struct waiting {
+    const sim_function *f;
+    dim3 grid, block;
+    size_t shared;
+    void **args; /* malloc'ed together with the values they point to */
+} waiting;
+
+static void run(void *arg)
 {
+    const waiting *w = arg;
+    if (!sim_pending && !sim_sticky) /* behind a kernel that has failed nothing runs */
+        sim_pending = (cudaError_t)sim_grid_run(w->f, w->grid, w->block, w->shared, w->args);
+    if (sim_lazy()) free(w->args);
+}
+
+static void **keep(const sim_kernel_info *k, void **args)
+{
+    size_t bytes = sizeof(void *) * (size_t)k->nparam;
+    for (int i = 0; i < k->nparam; i++) bytes += (k->param_bytes[i] + 15u) & ~15u;
+    void **kept = malloc(bytes + 16);
+    char *at =
+        kept ? (char *)kept + ((sizeof(void *) * (size_t)k->nparam + 15) & ~(size_t)15) : NULL;
+    for (int i = 0; kept && i < k->nparam; i++) {
+        kept[i] = memcpy(at, args[i], k->param_bytes[i]);
+        at += (k->param_bytes[i] + 15u) & ~15u;
+    }
+    return kept;
+}
+
+static cudaError_t launch(sim_function *f, dim3 g, dim3 b, void **args, size_t shared,
+                          cudaStream_t stream)
+{
+    struct CUstream_st *s = sim_stream(stream);
     size_t threads = (size_t)b.x * b.y * b.z;
     if (sim_sticky) return sim_sticky;
     if (!f) return cudaErrorInvalidDeviceFunction;
+    if (!s) return cudaErrorInvalidResourceHandle;
     if (!g.x || !g.y || !g.z || !threads || g.x > INT32_MAX || g.y > 65535 || g.z > 65535 ||
         b.x > 1024 || b.y > 1024 || b.z > 64 || threads > 1024)
         return cudaErrorInvalidConfiguration;
@@ -46,17 +80,16 @@ static cudaError_t launch(sim_function *f, dim3 g, dim3 b, void **args, size_t s
     if (e != cudaSuccess) return e;
     if (shared > (size_t)f->dynamic_limit || shared + f->info->static_shared > 227 * 1024)
         return cudaErrorInvalidValue;
-    if (sim_pending) return cudaSuccess; /* behind a kernel that has failed nothing runs */
-    sim_pending = (cudaError_t)sim_grid_run(f, g, b, shared, args);
-    return cudaSuccess;
+    waiting w = {f, g, b, shared, sim_lazy() ? keep(f->info, args) : args};
+    if (!w.args && f->info->nparam) return cudaErrorMemoryAllocation;
+    return sim_submit(s, run, &w, sizeof w);
 }
 
 API cudaError_t cudaLaunchKernel(const void *host, dim3 g, dim3 b, void **args, size_t shared,
                                  cudaStream_t stream)
 {
-    (void)stream;
     ENTER();
-    LEAVE(launch(sim_function_find(host), g, b, args, shared));
+    LEAVE(launch(sim_function_find(host), g, b, args, shared, stream));
 }
 
 /* A launch stub keeps the handle of its first call for ever, so a failure must not be kept: the
@@ -72,9 +105,8 @@ API cudaError_t __cudaGetKernel(cudaKernel_t *out, const void *host)
 API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 g, dim3 b, void **args, size_t shared,
                                    cudaStream_t stream)
 {
-    (void)stream;
     ENTER();
-    LEAVE(launch(sim_function_find(kernel), g, b, args, shared));
+    LEAVE(launch(sim_function_find(kernel), g, b, args, shared, stream));
 }
 
 API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *c, const void *host, void **args)
@@ -82,7 +114,8 @@ API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *c, const void *hos
     ENTER();
     if (!c) LEAVE(cudaErrorInvalidValue);
     if (c->numAttrs) LEAVE(cudaErrorNotSupported);
-    LEAVE(launch(sim_function_find(host), c->gridDim, c->blockDim, args, c->dynamicSmemBytes));
+    LEAVE(launch(sim_function_find(host), c->gridDim, c->blockDim, args, c->dynamicSmemBytes,
+                 c->stream));
 }
 
 API cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *a, const void *host)

@@ -319,6 +319,7 @@ API void *sim_device_range(const void *device, size_t bytes, int write)
     static char nothing;
     (void)write;
     if (sim_enter() != cudaSuccess) return NULL;
+    sim_run_all(); /* libraries work at once, behind all that was queued */
     char *p = bytes ? sim_memory_at((uint64_t)(uintptr_t)device, bytes) : &nothing;
     if (!p && !sim_pending && !sim_sticky) {
         sim_say("a library call touches %zu bytes at %p: %s", bytes, device,

@@ -16,12 +16,32 @@ cudaError_t sim_enter(void); /* checks activity and options, then takes the lock
 void sim_leave(void);        /* gives the lock back */
 /* Every call ends here: adds the sticky error, remembers a failure as the thread's last error. */
 cudaError_t sim_return(cudaError_t e);
+int sim_pinned(const void *p, size_t bytes); /* inside one block of pinned host memory */
 void sim_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- error.c ---- */
 extern cudaError_t sim_sticky;  /* the context is dead with this */
 extern cudaError_t sim_pending; /* a kernel failed; becomes sticky at the next call that waits */
-void sim_settle(void);          /* a waiting call: pending becomes sticky */
+void sim_settle(void);          /* a call that waits for everything: pending becomes sticky */
+void sim_settle_stream(struct CUstream_st *s); /* a call that waits for one stream */
+
+/* ---- queue.c: work of streams ---- */
+struct CUstream_st {
+    unsigned flags;
+    struct sim_op *head, *tail; /* queued work, when streams are lazy */
+    struct CUstream_st *next;
+};
+extern struct CUstream_st *sim_streams;
+int sim_lazy(void);
+struct CUstream_st *sim_stream(cudaStream_t s); /* NULL: no such stream */
+/* fn(arg) in stream order; arg is copied when it has to wait. */
+cudaError_t sim_submit(struct CUstream_st *s, void (*fn)(void *), const void *arg, size_t bytes);
+/* What s is given from here on follows the other stream's work up to seq. */
+cudaError_t sim_submit_after(struct CUstream_st *s, struct CUstream_st *behind, uint64_t seq);
+uint64_t sim_last_work(const struct CUstream_st *s);     /* 0: nothing is queued */
+void sim_run_until(struct CUstream_st *s, uint64_t seq); /* and what has to come before */
+void sim_run_all(void);
+int sim_run_one(struct CUstream_st *s); /* 1: more is queued */
 
 /* ---- memory.c ---- */
 cudaError_t sim_memory_start(void); /* reads OOMPROOF_SIM_MEMORY; idempotent */

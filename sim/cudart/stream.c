@@ -1,30 +1,17 @@
-/* stream.c - streams and events, eager: work is done when the call that enqueues it returns. */
+/* stream.c - streams and events. Their work is in queue.c. */
 #include "state.h"
 #include <stdlib.h>
 #include <time.h>
 
-struct CUstream_st {
-    unsigned flags;
-    struct CUstream_st *next;
-};
 struct CUevent_st {
-    double when; /* milliseconds; < 0: not recorded */
+    double when; /* milliseconds; < 0: not recorded, or not reached */
     unsigned flags;
+    struct CUstream_st *stream; /* recorded there, behind its work up to seq; NULL: not recorded */
+    uint64_t seq;
     struct CUevent_st *next;
 };
-#define STREAM_MAGIC 0x53747265u
-#define EVENT_MAGIC  0x45766e74u
 
-static struct CUstream_st *streams;
 static struct CUevent_st *events;
-
-static int stream_ok(cudaStream_t s)
-{
-    if (s == NULL || s == cudaStreamLegacy || s == cudaStreamPerThread) return 1;
-    for (struct CUstream_st *x = streams; x; x = x->next)
-        if (x == s) return 1;
-    return 0;
-}
 
 static int event_ok(cudaEvent_t e)
 {
@@ -45,8 +32,8 @@ API cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned flags)
     ENTER();
     struct CUstream_st *s = out ? calloc(1, sizeof *s) : NULL;
     if (!s) LEAVE(out ? cudaErrorMemoryAllocation : cudaErrorInvalidValue);
-    *s = (struct CUstream_st){flags, streams};
-    streams = s;
+    *s = (struct CUstream_st){.flags = flags, .next = sim_streams};
+    sim_streams = s;
     *out = s;
     LEAVE(cudaSuccess);
 }
@@ -59,8 +46,11 @@ API cudaError_t cudaStreamCreate(cudaStream_t *out)
 API cudaError_t cudaStreamDestroy(cudaStream_t s)
 {
     ENTER();
-    for (struct CUstream_st **p = &streams; *p; p = &(*p)->next)
-        if (*p == s) {
+    for (struct CUstream_st **p = &sim_streams; *p && s; p = &(*p)->next)
+        if (*p == s && s == sim_stream(s)) {
+            sim_run_until(s, UINT64_MAX); /* its work goes on; here it has happened */
+            for (struct CUevent_st *e = events; e; e = e->next)
+                if (e->stream == s) e->stream = sim_stream(NULL), e->seq = 0;
             *p = s->next;
             free(s);
             LEAVE(cudaSuccess);
@@ -71,22 +61,30 @@ API cudaError_t cudaStreamDestroy(cudaStream_t s)
 API cudaError_t cudaStreamSynchronize(cudaStream_t s)
 {
     ENTER();
-    sim_settle();
-    LEAVE(stream_ok(s) ? cudaSuccess : cudaErrorInvalidResourceHandle);
+    struct CUstream_st *x = sim_stream(s);
+    if (!x) LEAVE(cudaErrorInvalidResourceHandle);
+    sim_settle_stream(x);
+    LEAVE(cudaSuccess);
 }
 
+/* Each question lets a little of the work happen: a program that polls goes on. */
 API cudaError_t cudaStreamQuery(cudaStream_t s)
 {
     ENTER();
-    sim_settle();
-    LEAVE(stream_ok(s) ? cudaSuccess : cudaErrorInvalidResourceHandle);
+    struct CUstream_st *x = sim_stream(s);
+    if (!x) LEAVE(cudaErrorInvalidResourceHandle);
+    if (sim_run_one(x)) LEAVE(cudaErrorNotReady);
+    sim_settle_stream(x);
+    LEAVE(cudaSuccess);
 }
 
 API cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned flags)
 {
     (void)flags;
     ENTER();
-    LEAVE(stream_ok(s) && event_ok(e) ? cudaSuccess : cudaErrorInvalidResourceHandle);
+    struct CUstream_st *x = sim_stream(s);
+    if (!x || !event_ok(e)) LEAVE(cudaErrorInvalidResourceHandle);
+    LEAVE(e->stream ? sim_submit_after(x, e->stream, e->seq) : cudaSuccess);
 }
 
 API cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags)
@@ -94,7 +92,7 @@ API cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags)
     ENTER();
     struct CUevent_st *e = out ? calloc(1, sizeof *e) : NULL;
     if (!e) LEAVE(out ? cudaErrorMemoryAllocation : cudaErrorInvalidValue);
-    *e = (struct CUevent_st){-1, flags, events};
+    *e = (struct CUevent_st){.when = -1, .flags = flags, .next = events};
     events = e;
     *out = e;
     LEAVE(cudaSuccess);
@@ -110,6 +108,7 @@ API cudaError_t cudaEventDestroy(cudaEvent_t e)
     ENTER();
     for (struct CUevent_st **p = &events; *p; p = &(*p)->next)
         if (*p == e) {
+            if (e->stream) sim_run_until(e->stream, e->seq);
             *p = e->next;
             free(e);
             LEAVE(cudaSuccess);
@@ -117,25 +116,40 @@ API cudaError_t cudaEventDestroy(cudaEvent_t e)
     LEAVE(cudaErrorInvalidResourceHandle);
 }
 
+static void reach(void *arg)
+{
+    (*(cudaEvent_t *)arg)->when = now();
+}
+
 API cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s)
 {
     ENTER();
-    if (!event_ok(e) || !stream_ok(s)) LEAVE(cudaErrorInvalidResourceHandle);
-    e->when = now();
-    LEAVE(cudaSuccess);
+    struct CUstream_st *x = sim_stream(s);
+    if (!event_ok(e) || !x) LEAVE(cudaErrorInvalidResourceHandle);
+    if (e->stream)
+        sim_run_until(e->stream, e->seq); /* its former record is not forgotten half-way */
+    e->when = -1;
+    cudaError_t error = sim_submit(x, reach, &e, sizeof e);
+    e->stream = x;
+    e->seq = sim_last_work(x);
+    LEAVE(error);
 }
 
 API cudaError_t cudaEventSynchronize(cudaEvent_t e)
 {
     ENTER();
-    sim_settle();
-    LEAVE(event_ok(e) ? cudaSuccess : cudaErrorInvalidResourceHandle);
+    if (!event_ok(e)) LEAVE(cudaErrorInvalidResourceHandle);
+    if (e->stream) sim_run_until(e->stream, e->seq);
+    if (sim_pending) sim_settle();
+    LEAVE(cudaSuccess);
 }
 
 API cudaError_t cudaEventQuery(cudaEvent_t e)
 {
     ENTER();
-    LEAVE(event_ok(e) ? cudaSuccess : cudaErrorInvalidResourceHandle);
+    if (!event_ok(e)) LEAVE(cudaErrorInvalidResourceHandle);
+    if (e->stream && e->when < 0) sim_run_one(e->stream);
+    LEAVE(e->stream && e->when < 0 ? cudaErrorNotReady : cudaSuccess);
 }
 
 API cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
@@ -146,15 +160,4 @@ API cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to
         LEAVE(cudaErrorInvalidResourceHandle);
     *ms = (float)(to->when - from->when);
     LEAVE(cudaSuccess);
-}
-
-API int sim_stream_enqueue(void *stream, void (*fn)(void *), const void *arg, size_t arg_bytes)
-{
-    (void)arg_bytes;
-    cudaError_t e = sim_enter();
-    if (e != cudaSuccess) return e;
-    e = sim_sticky ? sim_sticky : stream_ok(stream) ? cudaSuccess : cudaErrorInvalidResourceHandle;
-    if (e == cudaSuccess && !sim_pending) fn((void *)(uintptr_t)arg);
-    sim_leave();
-    return e;
 }
