@@ -1,5 +1,6 @@
 /* command.c - `oomproof`: which of its commands is meant. */
 #include "launch.h"
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +19,7 @@ static const char help[] =
 int main(int argc, char **argv)
 {
     const char *command = argc > 1 ? argv[1] : "";
+    for (int fd = open("/dev/null", O_RDWR); fd >= 0 && fd <= 2;) fd = open("/dev/null", O_RDWR);
     optind = 1;
     if (!strcmp(command, "run")) return op_run_command(argc - 1, argv + 1);
     if (!strcmp(command, "sweep")) return op_sweep_command(argc - 1, argv + 1);

@@ -186,9 +186,10 @@ static int value_of(parser *x, op_rule *r, const char *name, int op, const char 
         r->size = v, r->size_op = op;
     else if (!strcmp(name, "skip"))
         r->skip = v;
-    else if (!strcmp(name, "times"))
+    else if (!strcmp(name, "times")) {
+        if (!v) return fail(x, at, "a rule that may act 0 times never acts", NULL);
         r->times = v;
-    else if (!strcmp(name, "budget"))
+    } else if (!strcmp(name, "budget"))
         r->budget = v, r->has_budget = 1;
     else if (!strcmp(name, "seed"))
         r->seed = v;
@@ -238,8 +239,8 @@ static int shape(parser *x, op_rule *r, char *in, const char *at)
     char *v = eq + 1;
     if (*v && strchr("mnk", *v)) r->base[0] = *v++;
     r->value = strtol(v, &end, 10);
-    if (*end || (end == v && !*r->base))
-        return fail(x, at, "a change is a number, or m, n, k and an offset", NULL);
+    if (*end || (end == v && !*r->base) || r->value > 1 << 20 || r->value < -(1 << 20))
+        return fail(x, at, "a change is a number within a million, or m, n, k and an offset", NULL);
     int rejected = !*r->base ? r->value < (in[0] == 'l' ? 1 : 0)
                              : !strcmp(in, "ldc") && !strcmp(r->base, "m") && r->value < 0;
     return rejected

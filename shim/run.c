@@ -3,13 +3,16 @@
 #include "launch.h"
 #include "rules.h"
 #include "stats.h"
+#include "trace/format.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -59,7 +62,14 @@ static char *file_text(const char *path)
     char *text = NULL;
     size_t room = 0;
     FILE *f = fopen(path, "re");
-    if (f && getdelim(&text, &room, 0, f) < 0 && ferror(f)) {
+    ssize_t n = f ? getdelim(&text, &room, 0, f) : -1;
+    if (f && n > 0 && (size_t)n != strlen(text)) {
+        fprintf(stderr, "oomproof: error: %s: a NUL byte: not a text of rules\n", path);
+        free(text);
+        fclose(f);
+        return NULL;
+    }
+    if (f && n < 0 && ferror(f)) {
         free(text);
         text = NULL;
     } else if (f && !text)
@@ -93,8 +103,8 @@ static int read_options(int argc, char **argv, options *o)
         }
     if ((o->sim = op_device(o->device)) < 0)
         return op_usage("--device is sim, gpu or auto, not ", o->device);
-    if (o->memory && (!op_number(o->memory, &n) || n < 2 << 20))
-        return op_usage("--sim-memory: not a size of at least 2MiB, like 8GiB: ", o->memory);
+    if (o->memory && (!op_number(o->memory, &n) || n < 2 << 20 || n > (uint64_t)3 << 40))
+        return op_usage("--sim-memory: not a size from 2MiB to 3TiB, like 8GiB: ", o->memory);
     if (timeout && (!op_number(timeout, &n) || n < 1 || n > 1 << 30))
         return op_usage("--timeout: not a number of seconds: ", timeout);
     o->timeout = timeout ? (int)n : 0;
@@ -102,6 +112,9 @@ static int read_options(int argc, char **argv, options *o)
     o->command = argv + optind;
     if (!o->faults) o->faults = getenv("OOMPROOF_FAULTS");
     if (o->faults && *o->faults == '@' && !(o->faults = file_text(o->faults + 1))) return 2;
+    if (o->faults && strlen(o->faults) > 100000)
+        return op_usage(
+            "--faults: more than 100000 characters, which the environment does not hold", "");
     if (o->faults && (o->nrules = op_parse(o->faults, o->rules, error, sizeof error)) < 0) {
         fprintf(stderr, "oomproof: error: --faults: %s\n", error);
         return 2;
@@ -129,7 +142,7 @@ static totals total(const op_stats *s, int nrules)
 }
 
 /* The closing lines, and whether they make the run fail. */
-static int closing(const op_stats *s, const options *o)
+static int closing(const op_stats *s, const options *o, int failed)
 {
     totals t = total(s, o->nrules);
     fprintf(stderr,
@@ -144,14 +157,16 @@ static int closing(const op_stats *s, const options *o)
     if (s->trace_lost)
         fprintf(stderr, "oomproof: %llu calls are not in the trace\n",
                 (unsigned long long)s->trace_lost);
-    if (s->unseen)
+    if (s->unseen && !failed)
         fprintf(stderr, "oomproof: libcudart was loaded, but none of its calls was seen: they are "
                         "looked up by handle (dlsym, ctypes) or the library that makes them was "
                         "loaded with RTLD_DEEPBIND; link it, or load it without that flag\n");
     else if (o->nrules && !t.calls)
         fprintf(stderr, "oomproof: no CUDA call was seen: is the program linked with -cudart "
                         "static? Build it with nvcc -cudart shared; `oomproof doctor` says more\n");
-    return s->unseen || (o->nrules && !t.calls) ? 4 : t.unfired && !o->allow_unfired ? 3 : 0;
+    return (s->unseen && !failed) || (o->nrules && !t.calls) ? 4
+           : t.unfired && !o->allow_unfired                  ? 3
+                                                             : 0;
 }
 
 static int write_json(const op_stats *s, const options *o, int code)
@@ -226,12 +241,30 @@ static int wait_for(pid_t pid, int seconds, int *hung)
             *hung = 1;
             fprintf(stderr, "oomproof: the command did not end within %d seconds\n", seconds);
             show_stacks(pid);
+            kill(-pid, SIGKILL);
             kill(pid, SIGKILL);
             seconds = 0;
             continue;
         }
         sigtimedwait(&set, NULL, &left);
     }
+}
+
+/* An earlier trace goes; anything else of that name stays, and is said. */
+static int make_way(const char *path)
+{
+    struct stat st;
+    uint64_t magic = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 && errno == ENOENT) return 1;
+    int ours = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+               (st.st_size == 0 ||
+                (read(fd, &magic, sizeof magic) == sizeof magic && magic == OP_TRACE_MAGIC));
+    if (fd >= 0) close(fd);
+    if (ours && unlink(path) == 0) return 1;
+    fprintf(stderr, "oomproof: error: --trace %s: %s\n", path,
+            ours || fd < 0 ? strerror(errno) : "is there and is no trace; name another file");
+    return 0;
 }
 
 int op_run_command(int argc, char **argv)
@@ -242,18 +275,19 @@ int op_run_command(int argc, char **argv)
     if (code) return code < 0 ? 0 : code;
     int fd = mkstemp(stats_path);
     op_stats *stats = MAP_FAILED;
-    if (fd >= 0 && ftruncate(fd, sizeof *stats) == 0)
-        stats = mmap(NULL, sizeof *stats, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    int full =
+        fd >= 0 ? posix_fallocate(fd, 0, sizeof *stats) : errno; /* a hole would be a SIGBUS */
+    if (!full) stats = mmap(NULL, sizeof *stats, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (stats == MAP_FAILED || !op_root(dir, sizeof dir)) {
-        fprintf(stderr, "oomproof: error: %s: %s\n", stats_path, strerror(errno));
+        fprintf(stderr, "oomproof: error: %s: %s\n", stats_path, strerror(full ? full : errno));
         if (fd >= 0) unlink(stats_path);
         return 7;
     }
-    if (o.trace && unlink(o.trace) != 0 && errno != ENOENT) {
-        fprintf(stderr, "oomproof: error: %s: %s\n", o.trace, strerror(errno));
+    if (o.trace && !make_way(o.trace)) {
         unlink(stats_path);
         return 2;
     }
+    signal(SIGCHLD, SIG_DFL); /* where it is ignored, a child's status is lost */
     sigset_t set, before;
     sigemptyset(&set);
     sigaddset(&set, SIGCHLD);
@@ -261,6 +295,7 @@ int op_run_command(int argc, char **argv)
     child = fork();
     if (child == 0) {
         sigprocmask(SIG_SETMASK, &before, NULL);
+        if (o.timeout) setpgid(0, 0); /* what it started is stopped with it */
         op_environment(dir, o.sim, o.memory, o.faults, stats_path, NULL);
         if (o.trace) setenv("OOMPROOF_TRACE", o.trace, 1);
         execvp(o.command[0], o.command);
@@ -273,7 +308,7 @@ int op_run_command(int argc, char **argv)
     int status = child > 0 ? wait_for(child, o.timeout, &hung) : 0;
     unlink(stats_path);
     if (child < 0) return 7;
-    code = closing(stats, &o);
+    code = closing(stats, &o, hung || status != 0);
     if (hung)
         code = 6;
     else if (WIFSIGNALED(status)) {

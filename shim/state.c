@@ -158,6 +158,20 @@ uint64_t op_driver_freeing(void *p, uint64_t *number)
     return take(&op_driver_live, p, number);
 }
 
+int op_is_live(const void *p, uint64_t bytes)
+{
+    size_t n = 0;
+    int found = 0;
+    pthread_mutex_lock(&op_lock);
+    op_live_block *list = op_live_list(&op_runtime_live, &n);
+    pthread_mutex_unlock(&op_lock);
+    for (size_t i = 0; i < n && !found; i++)
+        found = (const char *)p >= (char *)list[i].p &&
+                (const char *)p + bytes <= (char *)list[i].p + list[i].bytes;
+    free(list);
+    return found;
+}
+
 void op_freed_all(void)
 {
     pthread_mutex_lock(&op_lock);
@@ -306,6 +320,18 @@ const op_rule *op_decided(op_call c, cudaStream_t stream, void *caller, void *fr
     if (k < 0) return NULL;
     act_here(&acting);
     return &acting;
+}
+
+void op_not_acted(const op_rule *r)
+{
+    pthread_mutex_lock(&op_lock);
+    for (int i = 0; i < nrules; i++)
+        if (!strcmp(rules[i].text, r->text) && rules[i].acted) {
+            rules[i].acted--;
+            __atomic_fetch_sub(&op_shared->acted[i], 1, __ATOMIC_RELAXED);
+            break;
+        }
+    pthread_mutex_unlock(&op_lock);
 }
 
 /* ---- the control API ---- */

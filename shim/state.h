@@ -70,6 +70,10 @@ void op_thread_names(const char **phase, const char **tag);
 int op_thread_number(void);
 int op_stream_number(cudaStream_t s);
 
+/* A rule that acted could not do what it says: not counted as fired. */
+void op_not_acted(const op_rule *r);
+int op_is_live(const void *p, uint64_t bytes); /* inside one live block of the runtime's */
+
 /* ---- poison.c ---- */
 void op_poison_buffer(const op_rule *r, void *to, size_t bytes, int on_host, cudaStream_t stream);
 void op_poison_argument(const op_rule *r, void **values, cudaStream_t stream);

@@ -10,6 +10,8 @@ expect 12 "the loss is nan" train 'cudaMemcpyAsync kind=d2h phase=loss nth=1 -> 
 expect 12 "the loss is nan" train 'cudaLaunchKernel kernel=*cross_entropy* nth=1 -> poison(nan, arg=7, type=f64)'
 expect 13 "more than --max-dropped" train 'cudaMalloc phase=forward -> oom'
 expect 10 "cudaMalloc of" train 'cudaMalloc nth=2 -> oom'
+expect 3 "nothing was poisoned" train 'cudaLaunchKernel nth=5 -> poison(nan, arg=999)'
+expect 3 "nothing was poisoned" train 'cudaLaunchKernel nth=5 -> poison(nan, arg=0)'
 
 # files that cannot be written or read
 train_here() { sim -- "$bin/pointtrain" train --data rooms:2,max=700 --steps 1 "$@"; }

@@ -47,4 +47,24 @@ expect 0 "never out of memory" "$bin/oomproof" calls 'cudaFree*'
 expect 2 "no intercepted call has this name" "$bin/oomproof" calls nonsense
 expect 2 "--timeout: not a number" sim --timeout soon -- true
 expect 7 "cannot be written" sim --json /nowhere/x -- true
+# what a breaker tried
+expect 1 "0 calls intercepted" sh -c "trap '' CHLD; exec '$bin/oomproof' run --device sim -- false"
+expect 5 "signal 9" sh -c "trap '' CHLD; exec '$bin/oomproof' run --device sim -- sh -c 'kill -9 \$\$'"
+expect 2 "from 2MiB to 3TiB" sim --sim-memory 99999TiB -- true
+expect 2 "never acts" sim --faults 'cudaMalloc times=0 -> oom' -- true
+expect 2 "within a million" sim --faults 'cublas*gemm* -> shape(ldc=m-4294967296)' -- true
+d=$(mktemp -d)
+printf 'cudaMalloc nth=1 -> oom\n\0cudaMalloc -> oom\n' >"$d/nul"
+expect 2 "a NUL byte" sim --faults "@$d/nul" -- true
+yes '# comment' | head -c 200000 >"$d/long"
+expect 2 "more than 100000 characters" sim --faults "@$d/long" -- true
+echo precious >"$d/precious"
+expect 2 "is there and is no trace" sim --trace "$d/precious" -- true
+[ "$(cat "$d/precious")" = precious ] || { echo "--trace destroyed a file"; bad=1; }
+expect 2 "is there and is no trace" sim --trace /dev/null -- true
+mkfifo "$d/fifo"
+expect 2 "not a regular file" "$bin/oomproof" trace "$d/fifo"
+"$bin/oomproof" run --device sim --json "$d/json" -- true 2>&-
+grep -q '"calls":0,' "$d/json" || { echo "a closed stderr: $(head -c 300 "$d/json")"; bad=1; }
+rm -r "$d"
 exit $bad

@@ -52,6 +52,7 @@ for at in $(seq 0 31 1023); do
     "$bin/oomproof" trace "$d/x" >"$out" 2>&1
     [ $? -le 2 ] || fail "cut to $at bytes: exit code $?"
 done
+expect 7 "cannot be written" sh -c "'$bin/oomproof' trace $d/l >/dev/full"
 expect 2 "not a trace" "$bin/oomproof" trace "$guest"
 expect 2 "No such file" "$bin/oomproof" trace "$d/none"
 expect 2 "expected one trace" "$bin/oomproof" trace

@@ -376,9 +376,10 @@ static int write_to(const char *path, int (*fn)(FILE *, const op_sweep_file *, c
 static void *share(const char *path, size_t bytes)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    void *p = fd >= 0 && ftruncate(fd, (off_t)bytes) == 0
-                  ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
-                  : MAP_FAILED;
+    int full =
+        fd >= 0 ? posix_fallocate(fd, 0, (off_t)bytes) : errno; /* a hole would be a SIGBUS */
+    errno = full;
+    void *p = !full ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
     if (fd >= 0) close(fd);
     return p;
 }
@@ -395,6 +396,7 @@ int op_sweep_command(int argc, char **argv)
     sigemptyset(&set);
     sigaddset(&set, SIGCHLD);
     sigprocmask(SIG_BLOCK, &set, NULL); /* for sigtimedwait */
+    signal(SIGCHLD, SIG_DFL);
     const char *tmp = getenv("TMPDIR");
     snprintf(folder, sizeof folder, "%s/oomproof-sweep-XXXXXX", tmp && *tmp ? tmp : "/tmp");
     if (o.keep ? mkdir(o.keep, 0700) != 0 && errno != EEXIST : !mkdtemp(folder)) {

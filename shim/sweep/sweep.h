@@ -10,7 +10,7 @@
 #define OP_SWEEP_H
 #include "stats.h"
 
-enum { OP_POINTS = 16384, OP_RESULTS = 65536, OP_STATES = 16384, OP_BUFFERS = 2048 };
+enum { OP_POINTS = 16384, OP_RESULTS = 32768, OP_STATES = 16384, OP_BUFFERS = 2048 };
 
 typedef enum op_role { OP_NO_SWEEP, OP_REFERENCE, OP_WALKER, OP_SINGLE } op_role;
 typedef enum op_mode { OP_ONCE, OP_PERSISTENT, OP_MODES } op_mode;

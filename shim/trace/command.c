@@ -14,7 +14,8 @@ const char op_trace_help[] =
     "usage: oomproof trace FILE [--csv|--json]\n"
     "Prints what `oomproof run --trace FILE` wrote, also after a kill or a full disk.\n\n"
     "  --csv    with a line of names; --json: an object a line\n\n"
-    "exit codes: 0 whole, 1 damaged further on, 2 usage or not a trace\n";
+    "exit codes: 0 whole, 1 damaged further on, 2 usage or not a trace, 7 the output cannot be "
+    "written\n";
 
 enum { PLAIN, CSV, JSON };
 
@@ -71,7 +72,7 @@ int op_trace_command(int argc, char **argv)
     }
     if (optind + 1 != argc) return op_usage("expected one trace", "");
     const char *path = argv[optind];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
         fprintf(stderr, "oomproof: error: %s: %s\n", path,
                 fd < 0 ? strerror(errno) : "not a regular file");
@@ -93,5 +94,9 @@ int op_trace_command(int argc, char **argv)
         fprintf(stderr, "oomproof: %s: %s; the rest is not shown\n", path, op_trace_damage(t));
     op_trace_close(t);
     munmap(p, n);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "oomproof: error: the output cannot be written: %s\n", strerror(errno));
+        return 7;
+    }
     return damaged;
 }
