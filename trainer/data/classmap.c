@@ -24,7 +24,7 @@ pt_status pt_class_map_load(const char *path, pt_class_map *out)
     char *save = NULL;
     memset(out, 0, sizeof *out);
     for (int i = 0; i < 256; i++) out->to[i] = PT_IGNORE;
-    TRY(pt_slurp(path, &bytes, &n));
+    TRY(pt_slurp_text(path, &bytes, &n));
     for (char *l = (char *)bytes; l; l = save) {
         char raw[32], label[32];
         int r, v;

@@ -113,7 +113,7 @@ static int positive(const char *s, float *out)
 {
     char *end;
     double v = strtod(s, &end);
-    if (end == s || *end || !(v > 0) || v > 1e9) return 0;
+    if (end == s || *end || !(v >= 1e-9) || v > 1e9) return 0;
     *out = (float)v;
     return 1;
 }
@@ -131,7 +131,8 @@ static pt_status list_line(pt_dataset *d, const char *list, int number, char *li
                            "%s: line %d: \"%s\" is not known; a line is: path [voxel=SIZE]", list,
                            number, w);
         else if (!positive(w + 6, &voxel))
-            return pt_fail(PT_ERR_INPUT, "%s: line %d: %s: not a size above 0", list, number, w);
+            return pt_fail(PT_ERR_INPUT, "%s: line %d: %s: not a size from 1e-9 to 1e9", list,
+                           number, w);
     }
     if (!path) return PT_OK;
     const char *slash = strrchr(list, '/');
@@ -148,7 +149,7 @@ static pt_status add_list(pt_dataset *d, const char *path)
     unsigned char *bytes = NULL;
     size_t n;
     int number = 0;
-    pt_status st = pt_slurp(path, &bytes, &n);
+    pt_status st = pt_slurp_text(path, &bytes, &n);
     for (char *line = (char *)bytes, *next; st == PT_OK && line; line = next) {
         next = strchr(line, '\n');
         if (next) *next++ = 0;

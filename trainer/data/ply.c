@@ -147,8 +147,10 @@ static pt_status read_header(reader *r)
             if (r->format < 0) return bad(r, "unknown format");
         } else if (!strncmp(line, "element ", 8)) {
             long long n;
-            if (sscanf(line, "element %63s %lld", word, &n) != 2 || n < 0)
-                return bad(r, "an element without a count");
+            int read = 0;
+            if (sscanf(line, "element %63s %lld%n", word, &n, &read) != 2 || n < 0 ||
+                line[read + strspn(line + read, " \t")])
+                return bad(r, "an element without a whole number of items");
             if (r->ne == MAX_ELEMENTS) return bad(r, "too many elements");
             r->e[r->ne++] = (element){.vertex = !strcmp(word, "vertex"), .n = n};
         } else if (!strncmp(line, "property ", 9))
@@ -195,7 +197,7 @@ static int read_ascii(reader *r, double *out)
     word[n] = 0;
     char *end;
     *out = strtod(word, &end);
-    return n && !*end;
+    return n && !*end && (r->at == r->end || *r->at <= ' '); /* a longer word is not a number */
 }
 
 static pt_status value(reader *r, type t, int64_t row, double *out)
@@ -231,6 +233,16 @@ static pt_status read_element(reader *r, const element *e, pt_raw *raw)
         }
 done:
     return st;
+}
+
+/* What follows the last item is more than the header promised. */
+static pt_status nothing_left(reader *r, const element *e)
+{
+    while (!r->format && r->at < r->end && *r->at <= ' ') r->line += *r->at++ == '\n';
+    if (r->format ? r->end - r->at < 4 : r->at == r->end)
+        return PT_OK; /* a stray line end is none */
+    return pt_fail(PT_ERR_INPUT, "%s: %lld bytes follow the %lld points that the header promises",
+                   r->path, (long long)(r->end - r->at), (long long)e->n);
 }
 
 /* Smallest bytes that n items can take: a promise larger than the file is refused before memory is.
@@ -279,6 +291,7 @@ pt_status pt_read_ply(const char *path, const pt_class_map *map, pt_scene *out)
             found = 1;
         }
         TRY(read_element(&r, e, &raw));
+        if (i == r.ne - 1) TRY(nothing_left(&r, e));
     }
     if (!found) {
         st = pt_fail(PT_ERR_INPUT, "%s: no points: there is no element vertex", path);

@@ -8,6 +8,8 @@
 
 /* The whole file in memory (malloc'ed). Regular files only. */
 pt_status pt_slurp(const char *path, unsigned char **bytes, size_t *n);
+/* The same of a text: a NUL byte in it is an error. */
+pt_status pt_slurp_text(const char *path, unsigned char **bytes, size_t *n);
 
 /* What a reader fills before pt_finish_scene: coordinates in double, features 0..3 raw. */
 typedef struct pt_raw {

@@ -58,6 +58,15 @@ pt_status pt_slurp(const char *path, unsigned char **bytes, size_t *n)
     return PT_OK;
 }
 
+pt_status pt_slurp_text(const char *path, unsigned char **bytes, size_t *n)
+{
+    pt_status st = pt_slurp(path, bytes, n);
+    if (st != PT_OK || !memchr(*bytes, 0, *n)) return st;
+    free(*bytes);
+    *bytes = NULL;
+    return pt_fail(PT_ERR_INPUT, "%s: a NUL byte: not a text file", path);
+}
+
 pt_status pt_raw_alloc(const char *path, pt_raw *r, int64_t n)
 {
     *r = (pt_raw){.n = n};

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { H_VERSION, H_REAL, H_PARAMS, H_RUNNING, H_T, H_STEP, H_SEED, H_DIGEST, H_COUNT };
@@ -78,7 +79,7 @@ pt_status pt_checkpoint_save(pt_trainer *t, const char *path)
 {
     pt_status st = PT_OK;
     size_t bytes = sizeof magic + sizeof(int64_t) * H_COUNT + body_bytes(t) + sizeof(uint64_t);
-    size_t name = strlen(path) + 5;
+    size_t name = strlen(path) + 32;
     char *image = malloc(bytes), *tmp = malloc(name);
     pt_phase_set(PT_PHASE_CHECKPOINT);
     if (!image || !tmp) {
@@ -86,7 +87,7 @@ pt_status pt_checkpoint_save(pt_trainer *t, const char *path)
         goto done;
     }
     TRY(pack(t, image));
-    snprintf(tmp, name, "%s.tmp", path);
+    snprintf(tmp, name, "%s.%ld.tmp", path, (long)getpid()); /* runs may share a path */
     TRY(write_whole(tmp, image, bytes));
     if (rename(tmp, path) != 0) {
         st = pt_fail(PT_ERR_HOST, "%s: cannot be replaced: %s", path, strerror(errno));
@@ -101,10 +102,10 @@ done:
 /* Found out at the start of a long run, not at its end. */
 pt_status pt_checkpoint_writable(const char *path)
 {
-    size_t name = strlen(path) + 5;
+    size_t name = strlen(path) + 32;
     char *tmp = malloc(name);
     if (!tmp) return pt_fail(PT_ERR_HOST, "%s: no host memory", path);
-    snprintf(tmp, name, "%s.tmp", path);
+    snprintf(tmp, name, "%s.%ld.tmp", path, (long)getpid());
     int fd = open(tmp, O_WRONLY | O_CREAT | O_CLOEXEC, 0644), why = errno;
     if (fd >= 0) {
         close(fd);
@@ -135,6 +136,11 @@ static pt_status check(const pt_trainer *t, const char *path, const char *image,
                        "%s: of another net or norm (%lld parameters, this one has %zu); use the "
                        "options it was trained with, or another file",
                        path, (long long)h[H_PARAMS], t->net->nparams);
+    if (h[H_SEED] != (int64_t)t->o.seed)
+        return pt_fail(
+            PT_ERR_INPUT,
+            "%s: of a run with --seed %lld, not %lld: it would not be that run that goes on", path,
+            (long long)h[H_SEED], (long long)t->o.seed);
     if (bytes != end + sizeof sum)
         return pt_fail(PT_ERR_INPUT, "%s: %zu bytes, a whole checkpoint of this net has %zu", path,
                        bytes, end + sizeof sum);
@@ -148,8 +154,11 @@ static pt_status check(const pt_trainer *t, const char *path, const char *image,
 static pt_status read_whole(const char *path, char **image, size_t *bytes)
 {
     pt_status st = PT_OK;
-    FILE *f = fopen(path, "rbe");
+    struct stat about;
     *image = NULL;
+    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode))
+        return pt_fail(PT_ERR_INPUT, "%s: not a regular file", path);
+    FILE *f = fopen(path, "rbe");
     if (!f) {
         if (errno == ENOENT) return PT_OK;
         return pt_fail(PT_ERR_INPUT, "%s: cannot be opened: %s", path, strerror(errno));

@@ -3,10 +3,10 @@
 #define PT_CHECKPOINT_H
 #include "loop/trainer.h"
 
-/* Written to PATH.tmp, flushed to the disk and renamed: PATH is always a whole checkpoint. Format:
- * 8 bytes "OOMPROOF", then little-endian int64: version 1, bytes a real, nparams, nrunning, steps
- * of the optimiser, batches seen, seed, options digest; then param, m, v [nparams] and running
- * [nrunning]; then a 64-bit FNV-1a of everything before. */
+/* Written to PATH.PID.tmp, flushed to the disk and renamed: PATH is always a whole checkpoint.
+ * Format: 8 bytes "OOMPROOF", then little-endian int64: version 1, bytes a real, nparams, nrunning,
+ * steps of the optimiser, batches seen, seed, options digest; then param, m, v [nparams] and
+ * running [nrunning]; then a 64-bit FNV-1a of everything before. */
 pt_status pt_checkpoint_save(pt_trainer *t, const char *path);
 /* *found 0: there is no such file. A file that is not a whole checkpoint of this net is
  * PT_ERR_INPUT and changes nothing. */

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static volatile sig_atomic_t stop_asked;
 static void on_signal(int s)
@@ -33,7 +34,7 @@ typedef struct run {
     pt_scene *scene; /* [batch] */
     uint32_t *key;   /* [batch] */
     pt_batch_result last;
-    int bad_checkpoint, log_lost;
+    int bad_checkpoint, log_lost, warned;
 } run;
 
 static void say_error(const pt_error *e)
@@ -41,8 +42,29 @@ static void say_error(const pt_error *e)
     fprintf(stderr, "pointtrain: error: %s\n", e->message);
 }
 
+/* A resumed run goes on in its log. A file that is no log is left alone. */
+static pt_status open_log(run *r, int resumed)
+{
+    const char *path = r->o->log;
+    char head[8] = "";
+    struct stat st;
+    if (!path) return PT_OK;
+    if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
+        FILE *f = fopen(path, "re");
+        size_t n = f ? fread(head, 1, sizeof head - 1, f) : 0;
+        if (f) fclose(f);
+        if (n < 7 || (strncmp(head, "{\"batch", 7) && strncmp(head, "{\"summa", 7)))
+            return pt_fail(PT_ERR_INPUT, "--log %s: is there and is no log; name another file",
+                           path);
+    }
+    if (!(r->log = fopen(path, resumed ? "ae" : "we")))
+        return pt_fail(PT_ERR_INPUT, "%s: cannot be written: %s", path, strerror(errno));
+    return PT_OK;
+}
+
 static pt_status open_all(run *r)
 {
+    int resumed = 0;
     pt_status st = PT_OK;
     const pt_options *o = r->o;
     pt_data_options d = {.paths = o->data,
@@ -52,10 +74,6 @@ static pt_status open_all(run *r)
                          .skip_bad = o->skip_bad,
                          .seed = o->seed};
     TRY(pt_dataset_open(&d, &r->data));
-    if (o->log && !(r->log = fopen(o->log, "we"))) {
-        st = pt_fail(PT_ERR_INPUT, "%s: cannot be written: %s", o->log, strerror(errno));
-        goto done;
-    }
     pt_trainer_options t = {.net = {.classes = pt_dataset_classes(r->data),
                                     .width = {32, 64, 128},
                                     .convs = o->convs,
@@ -86,10 +104,12 @@ static pt_status open_all(run *r)
         TRY(pt_checkpoint_load(r->trainer, o->checkpoint, &found));
         TRY(pt_checkpoint_writable(o->checkpoint));
         r->bad_checkpoint = 0;
+        resumed = found;
         if (found && !o->quiet)
             fprintf(stderr, "resumed from %s at batch %lld\n", o->checkpoint,
                     (long long)r->trainer->step);
     }
+    TRY(open_log(r, resumed)); /* last: a run that cannot start leaves the old log alone */
 done:
     return st;
 }
@@ -126,6 +146,14 @@ static void give_up_log(run *r)
     r->log_lost = 1;
 }
 
+static int labelled(const run *r, int n)
+{
+    for (int s = 0; s < n; s++)
+        for (int64_t i = 0; i < r->scene[s].n; i++)
+            if (r->scene[s].label[i] != PT_IGNORE) return 1;
+    return 0;
+}
+
 /* Loads and trains one batch; the result and ledger go to the log. */
 static pt_status one_batch(run *r)
 {
@@ -139,9 +167,16 @@ static pt_status one_batch(run *r)
         r->key[i] = (uint32_t)s;
         TRY(pt_dataset_load(r->data, s, &r->scene[i]));
     }
+    if (!r->warned && !labelled(r, n)) {
+        fprintf(stderr,
+                "pointtrain: batch %lld: no point has a label, so it teaches nothing; does "
+                "--classes name the classes of these files?\n",
+                (long long)batch);
+        r->warned = 1;
+    }
     st = pt_trainer_batch(r->trainer, r->scene, r->key, n, &ledger, &r->last);
     if (st != PT_OK) {
-        pt_ledger_rest(&ledger, PT_FATE_BATCH);
+        pt_ledger_fail(&ledger, PT_FATE_BATCH);
         r->last.dropped = pt_ledger_dropped(&ledger);
         r->last.trained = ledger.count[PT_FATE_TRAINED];
     } else if (!r->last.stepped) {

@@ -60,6 +60,17 @@ void pt_ledger_rest(pt_ledger *l, pt_fate fate)
     l->count[PT_FATE_OPEN] = 0;
 }
 
+void pt_ledger_fail(pt_ledger *l, pt_fate fate)
+{
+    int64_t all = 0;
+    for (int s = 0; s < l->scenes; s++) {
+        memset(l->fate[s], (int)fate, (size_t)l->points[s]);
+        all += l->points[s];
+    }
+    memset(l->count, 0, sizeof l->count);
+    l->count[fate] = all;
+}
+
 int64_t pt_ledger_dropped(const pt_ledger *l)
 {
     int64_t n = 0;

@@ -29,6 +29,8 @@ void pt_ledger_close(pt_ledger *l);
 pt_status pt_ledger_mark(pt_ledger *l, int scene, int64_t point, pt_fate fate);
 /* All that is still open becomes `fate`. */
 void pt_ledger_rest(pt_ledger *l, pt_fate fate);
+/* The batch failed: whatever was trained of it has been rolled back. All points become `fate`. */
+void pt_ledger_fail(pt_ledger *l, pt_fate fate);
 int64_t pt_ledger_dropped(const pt_ledger *l);
 /* PT_OK when no point is open. */
 pt_status pt_ledger_check(const pt_ledger *l);
