@@ -213,6 +213,11 @@ static int one_selector(parser *x, op_rule *r)
     if (take(x, name, sizeof name, "<>= \t\n;")) return -1;
     if (!is_one_of(name, selectors))
         return fail(x, at, "unknown selector", nearest_of(name, selectors));
+    for (int i = 0; selectors[i]; i++)
+        if (!strcmp(name, selectors[i])) {
+            if (r->said >> i & 1) return fail(x, at, "this selector was there before", NULL);
+            r->said |= 1u << i;
+        }
     int op = *x->p == '<' ? '<' : *x->p == '>' ? '>' : '=';
     if (!*x->p || !strchr("<>=", *x->p)) return fail(x, x->p, "a selector needs =VALUE", NULL);
     if (*x->p++ != '=' && *x->p == '=') {

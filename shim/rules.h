@@ -39,6 +39,7 @@ typedef struct op_rule {
     char base[8];                  /* shape: "" a number, else m n k */
     long value;                    /* shape: number or offset; delay: ms */
     int infinite, arg, count, f64; /* poison */
+    unsigned said;                 /* bit of each selector, in the parser's order */
     uint64_t fits[4];              /* bit of each call that it can act on */
     uint64_t matched, acted;       /* counters */
 } op_rule;

@@ -51,6 +51,7 @@ expect 7 "cannot be written" sim --json /nowhere/x -- true
 expect 1 "0 calls intercepted" sh -c "trap '' CHLD; exec '$bin/oomproof' run --device sim -- false"
 expect 5 "signal 9" sh -c "trap '' CHLD; exec '$bin/oomproof' run --device sim -- sh -c 'kill -9 \$\$'"
 expect 2 "from 2MiB to 3TiB" sim --sim-memory 99999TiB -- true
+expect 2 "was there before" sim --faults 'cudaMalloc size<1 size>=1 -> oom' -- true
 expect 2 "never acts" sim --faults 'cudaMalloc times=0 -> oom' -- true
 expect 2 "within a million" sim --faults 'cublas*gemm* -> shape(ldc=m-4294967296)' -- true
 d=$(mktemp -d)

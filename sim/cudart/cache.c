@@ -21,8 +21,9 @@ uint64_t sim_fnv_text(uint64_t h, const char *s)
     return sim_fnv(h, s, strlen(s) + 1);
 }
 
-/* A folder of ours, 0700; NULL: not usable. */
-static const char *private_folder(const char *path)
+/* A folder of ours that only we can write to: 1; another: 0 and a message. Made if it is not there.
+ */
+static int private_folder(const char *path)
 {
     struct stat st;
     char *copy = strdup(path);
@@ -33,63 +34,68 @@ static const char *private_folder(const char *path)
             *p = '/';
         }
     free(copy);
-    if (mkdir(path, 0700) != 0 && errno != EEXIST) return NULL;
-    if (lstat(path, &st) != 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
-        st.st_mode & 022) {
-        sim_say("the cache folder %s is not a folder of ours that only we can write to; compiled "
-                "kernels are "
-                "not kept",
-                path);
-        return NULL;
+    if (mkdir(path, 0700) != 0 && errno != EEXIST) {
+        sim_say("the cache folder %s cannot be made: %s; compiled kernels are not kept", path,
+                strerror(errno));
+        return 0;
     }
-    return access(path, W_OK) == 0 ? path : NULL;
+    if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
+        !(st.st_mode & 022))
+        return 1;
+    sim_say(
+        "the cache folder %s is not a folder of ours that only we can write to; compiled kernels "
+        "are not kept",
+        path);
+    return 0;
 }
 
-static int folder_is_temporary;
-static char folder_path[4096];
+static char folder_path[4096], temporary_path[4096];
+static int has_temporary;
 
-static void remove_folder(void)
+static void remove_temporary(void)
 {
-    rmdir(folder_path); /* empty: what was loaded has been unlinked */
+    rmdir(temporary_path); /* empty: what was loaded has been unlinked */
 }
 
-const char *sim_cache_folder(int *kept)
+const char *sim_cache_folder(void)
 {
-    static const char *folder;
-    static char path[4096];
-    *kept = !folder_is_temporary;
-    if (folder) return folder;
+    static int known; /* 1: usable, -1: none */
     const char *s = getenv("OOMPROOF_SIM_CACHE"), *xdg = getenv("XDG_CACHE_HOME"),
                *home = getenv("HOME");
+    if (known) return known > 0 ? folder_path : NULL;
     if (s && *s)
-        snprintf(path, sizeof path, "%s", s);
+        snprintf(folder_path, sizeof folder_path, "%s", s);
     else if (xdg && *xdg)
-        snprintf(path, sizeof path, "%s/oomproof", xdg);
+        snprintf(folder_path, sizeof folder_path, "%s/oomproof", xdg);
     else if (home && *home)
-        snprintf(path, sizeof path, "%s/.cache/oomproof", home);
-    else
-        *path = 0;
-    if (*path && (folder = private_folder(path))) return folder;
+        snprintf(folder_path, sizeof folder_path, "%s/.cache/oomproof", home);
+    known = *folder_path && private_folder(folder_path) ? 1 : -1;
+    return known > 0 ? folder_path : NULL;
+}
+
+const char *sim_cache_temporary(void)
+{
     const char *tmp = getenv("TMPDIR");
-    snprintf(folder_path, sizeof folder_path, "%s/oomproof-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    if (!(folder = mkdtemp(folder_path))) {
-        sim_say("no folder for compiled kernels: %s: %s; set OOMPROOF_SIM_CACHE", folder_path,
+    if (has_temporary) return temporary_path;
+    snprintf(temporary_path, sizeof temporary_path, "%s/oomproof-XXXXXX",
+             tmp && *tmp ? tmp : "/tmp");
+    if (!mkdtemp(temporary_path)) {
+        sim_say("no folder for compiled kernels: %s: %s; set OOMPROOF_SIM_CACHE", temporary_path,
                 strerror(errno));
         return NULL;
     }
-    *kept = 0;
-    folder_is_temporary = 1;
-    atexit(remove_folder);
-    return folder;
+    has_temporary = 1;
+    atexit(remove_temporary);
+    return temporary_path;
 }
 
 static char *read_file(const char *path, size_t *bytes)
 {
     struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     char *p = NULL;
     if (fd < 0) return NULL;
-    if (fstat(fd, &st) == 0 && (p = malloc((size_t)st.st_size + 1))) {
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (p = malloc((size_t)st.st_size + 1))) {
         *bytes = 0;
         for (ssize_t n; *bytes < (size_t)st.st_size &&
                         (n = read(fd, p + *bytes, (size_t)st.st_size - *bytes)) > 0;)

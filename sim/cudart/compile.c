@@ -148,7 +148,11 @@ int sim_compile_finish(sim_compile *c, const char *kernel, const char *object, i
     int compiled = WIFEXITED(status) && WEXITSTATUS(status) == 0;
     int ok = compiled && sim_cache_seal(c->made) && rename(c->made, object) == 0;
     if (compiled && !ok && loud) sim_say("%s cannot be written: %s", object, strerror(errno));
-    if (!compiled && loud)
+    struct stat about;
+    if (!compiled && loud && stat(c->log, &about) == 0 && about.st_size == 0)
+        sim_say("kernel %s could not be compiled, and the compiler said nothing: is %s full?",
+                kernel, c->log);
+    else if (!compiled && loud)
         sim_say("kernel %s could not be compiled; what the compiler said is in %s, the source "
                 "beside it",
                 kernel, c->log);

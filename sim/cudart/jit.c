@@ -113,26 +113,42 @@ static int load(sim_function *f, const char *object)
     return 1;
 }
 
+/* From the folder in which objects are kept; where that cannot be written (read-only, full),
+ * compiled for this process alone. */
+static int find_or_build(sim_function *f)
+{
+    static int warned;
+    char object[SIM_PATH];
+    const char *folder = sim_cache_folder();
+    if (folder) {
+        object_path(object, folder, f);
+        if (sim_cache_whole(object) && load(f, object)) return 1;
+        if (access(folder, W_OK) == 0) {
+            unlink(object);
+            if (build(f, folder, 1) && load(f, object)) return 1;
+        }
+        if (!warned++)
+            sim_say("%s cannot be written, so this process compiles its kernels for itself",
+                    folder);
+    }
+    if (!(folder = sim_cache_temporary())) return 0;
+    object_path(object, folder, f);
+    int ok = build(f, folder, 0) && load(f, object);
+    unlink(object); /* it stays loaded */
+    return ok;
+}
+
 cudaError_t sim_jit(sim_function *f)
 {
-    char object[SIM_PATH];
-    int kept;
     if (f->failed) return cudaErrorInvalidKernelImage;
     cudaError_t e = sim_module_load(f->module);
     if (e != cudaSuccess) return e;
-    const char *folder = sim_cache_folder(&kept);
     f->failed = 1; /* until it is not */
     if (kernel_index(f) < 0) {
         sim_say("the program's PTX has no kernel %s", f->name);
         return cudaErrorInvalidDeviceFunction;
     }
-    if (!folder) return cudaErrorInvalidKernelImage;
-    object_path(object, folder, f);
-    if (!sim_cache_whole(object) || !load(f, object)) {
-        unlink(object);
-        if (!build(f, folder, kept) || !load(f, object)) return cudaErrorInvalidKernelImage;
-    }
-    if (!kept) unlink(object); /* it stays loaded */
+    if (!find_or_build(f)) return cudaErrorInvalidKernelImage;
     f->failed = 0;
     return cudaSuccess;
 }

@@ -11,9 +11,11 @@
 /* ---- cache.c: the folder of compiled kernels ---- */
 uint64_t sim_fnv(uint64_t h, const void *data, size_t n);
 uint64_t sim_fnv_text(uint64_t h, const char *s);
-/* The folder, made if needed; NULL and a message when there is none. *kept is 0 where it is a
- * temporary one, whose files go when they are loaded. */
-const char *sim_cache_folder(int *kept);
+/* The folder in which objects are kept, made if needed; NULL: there is none. It may be one that can
+ * be read but not written. */
+const char *sim_cache_folder(void);
+/* A folder of this process: its objects go when they are loaded. NULL and a message: none. */
+const char *sim_cache_temporary(void);
 int sim_cache_whole(const char *path); /* it ends in the checksum of what is before */
 int sim_cache_seal(const char *path);  /* appends that checksum; 0: not written */
 
