@@ -1,6 +1,7 @@
 /* fake.c - see fake.h */
 #include "fake.h"
 #include "check.h"
+#include "shapes.h"
 #include <stdlib.h>
 
 static pt_status failure(const fake *f, const char *call)
@@ -14,7 +15,10 @@ static pt_status attempt(void *user, pt_fragment *g, pt_attempt *out)
     fake *f = user;
     f->attempts++;
     f->last_gather = g->gather_rows;
-    if (f->attempts == f->fail_attempt || (f->capacity >= 0 && g->shape.points > f->capacity)) {
+    int unlucky = f->fail_percent &&
+                  100 * shape_random(f->seed, (uint64_t)f->attempts) < (double)f->fail_percent;
+    if (unlucky || f->attempts == f->fail_attempt ||
+        (f->capacity >= 0 && g->shape.points > f->capacity)) {
         out->forward = 1;
         return failure(f, "cudaMalloc");
     }

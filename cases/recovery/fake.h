@@ -7,6 +7,8 @@ typedef struct fake {
     /* in */
     int64_t capacity; /* attempts of fragments with more points fail; < 0: no limit */
     int fail_attempt; /* this attempt, counted from 1, fails once; 0: none */
+    int fail_percent; /* of the attempts fail by chance, drawn from seed: an adversary */
+    uint64_t seed;
     pt_lib lib;       /* of the failure; default CUDA ... */
     int code;         /* ... and its code; default 2 */
     const char *call; /* default "cudaMalloc" */
