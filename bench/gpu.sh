@@ -6,9 +6,10 @@ cd "$(dirname "$0")/.."
 command -v nvcc >/dev/null 2>&1 || PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin
 lib=$(dirname "$(dirname "$(command -v nvcc)")")/lib64
 cmake -S . -B build-gpu -DOOMPROOF_GPU=ON -DOOMPROOF_CUDA_LIB="$lib" -DCMAKE_BUILD_TYPE=RelWithDebInfo >/dev/null
-cmake --build build-gpu -j
+cmake --build build-gpu -j"$(nproc)"
 if [ -e /dev/nvidiactl ]; then
     LD_LIBRARY_PATH=$lib ctest --test-dir build-gpu -L gpu --output-on-failure
 else
-    echo "built; 1 test skipped for want of a device: gpu.trains"
+    echo "built; skipped for want of a device:"
+    ctest --test-dir build-gpu -N -L gpu | sed -n 's/.*Test *#[0-9]*: /  /p'
 fi

@@ -65,6 +65,11 @@ beside libtcmalloc_minimal.so.4
 
 # a hang ends with its stack, a crash with its signal
 expect 6 "did not end within 1 seconds" sim --timeout 1 --faults 'cudaMalloc -> hang' -- "$guest" one
+if command -v eu-stack >/dev/null; then
+    expect 6 "cudaMalloc" sim --timeout 1 --faults 'cudaMalloc -> hang' -- "$guest" one
+else
+    echo "not installed, so no stacks: eu-stack"
+fi
 expect 5 "signal 11" sim --faults 'cudaMalloc -> crash' -- "$guest" one
 expect 0 "1 of 1 rules fired" sim --faults 'cudaMalloc -> delay(5)' -- "$guest" one
 

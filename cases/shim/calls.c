@@ -225,6 +225,25 @@ START_TEST(a_budget_is_a_smaller_card)
 }
 END_TEST
 
+static void *first_call(void *result)
+{
+    *(int *)result = make(OP_ID_cudaStreamQuery);
+    return NULL;
+}
+
+START_TEST(threads_are_numbered_by_their_first_call)
+{
+    pthread_t t;
+    int of_second = -1;
+    arm("cudaStreamQuery thread=1 -> oom");
+    ck_assert_int_eq(make(OP_ID_cudaStreamQuery), 0); /* this thread is 0 */
+    pthread_create(&t, NULL, first_call, &of_second);
+    pthread_join(t, NULL);
+    ck_assert_int_eq(of_second, 2);
+    ck_assert_int_eq(make(OP_ID_cudaStreamQuery), 0);
+}
+END_TEST
+
 enum { THREADS = 64, CALLS = 2000 };
 static void *many(void *unused)
 {
