@@ -16,7 +16,6 @@ need pkg-config pkg-config
 need patch patch
 need python3 python3
 need pgrep procps
-need eu-stack elfutils
 pkg-config --exists check 2>/dev/null || missing="$missing check"
 pkg-config --exists openblas 2>/dev/null || missing="$missing libopenblas-dev"
 [ "${1:-}" = coverage ] && need lcov lcov

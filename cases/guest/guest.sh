@@ -68,7 +68,7 @@ expect 6 "did not end within 1 seconds" sim --timeout 1 --faults 'cudaMalloc -> 
 if command -v eu-stack >/dev/null; then
     expect 6 "cudaMalloc" sim --timeout 1 --faults 'cudaMalloc -> hang' -- "$guest" one
 else
-    echo "not installed, so no stacks: eu-stack"
+    echo "eu-stack (elfutils) is not installed, so no stacks were looked at"
 fi
 expect 5 "signal 11" sim --faults 'cudaMalloc -> crash' -- "$guest" one
 expect 0 "1 of 1 rules fired" sim --faults 'cudaMalloc -> delay(5)' -- "$guest" one
