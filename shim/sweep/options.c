@@ -1,0 +1,131 @@
+/* options.c - see options.h. */
+#define _GNU_SOURCE
+#include "sweep/options.h"
+#include "launch.h"
+#include <getopt.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+const char op_sweep_help[] =
+    "usage: oomproof sweep [options] -- CMD...\n"
+    "Fails every call of CMD that can run out of memory, one after the other, and holds each run\n"
+    "against the one that never failed.\n\n"
+    "  --device D       sim, gpu or auto (auto)\n"
+    "  --once           each point fails once; --persistent: it and every later one (both)\n"
+    "  --calls GLOB     which calls are points (those that allocate device memory)\n"
+    "  --oom            the fault (this one); --status: another error; --sticky: 700, the context "
+    "dies\n"
+    "  --pairs          and a second fault at each point after the first, the recovery included\n"
+    "  --step N         of a program that marks its steps: the N-th (1)\n"
+    "  --point K        only point K, counted from 1\n"
+    "  --shard I/N      only every N-th point, from the I-th\n"
+    "  --faults RULES   rules in force throughout, as of run\n"
+    "  --sim-memory S   capacity of the simulated card\n"
+    "  --no-fork        one run for each point, also on the simulated device\n"
+    "  --no-prune       judge equal states again\n"
+    "  --jobs N         runs at a time (processors)\n"
+    "  --timeout S      of one run, after its fault (60)\n"
+    "  --json FILE --junit FILE\n"
+    "  --keep FOLDER    keep what the runs printed\n\n"
+    "exit codes: 0 no finding, 1 findings, 2 usage or bad input, 4 no fault point, 5 the reference "
+    "run failed,\n6 it hung, 7 internal\n";
+
+static int whole(const char *name, const char *s, int lo, int hi, int *out)
+{
+    char *end;
+    long v = strtol(s, &end, 10);
+    if (end == s || *end || v < lo || v > hi) {
+        fprintf(stderr, "oomproof: error: --%s %s: expected a whole number from %d to %d\n", name,
+                s, lo, hi);
+        return 0;
+    }
+    *out = (int)v;
+    return 1;
+}
+
+enum { O_FAULT = 1000, O_MODE = 1100 };
+int op_sweep_read_options(int argc, char **argv, op_sweep_options *o)
+{
+    static const struct option table[] = {{"device", 1, 0, 'd'},
+                                          {"faults", 1, 0, 'f'},
+                                          {"sim-memory", 1, 0, 'm'},
+                                          {"calls", 1, 0, 'c'},
+                                          {"once", 0, 0, O_MODE + OP_ONCE},
+                                          {"persistent", 0, 0, O_MODE + OP_PERSISTENT},
+                                          {"oom", 0, 0, O_FAULT + OP_FAULT_OOM},
+                                          {"status", 0, 0, O_FAULT + OP_FAULT_STATUS},
+                                          {"sticky", 0, 0, O_FAULT + OP_FAULT_STICKY},
+                                          {"pairs", 0, 0, 'p'},
+                                          {"step", 1, 0, 's'},
+                                          {"point", 1, 0, 'k'},
+                                          {"shard", 1, 0, 'S'},
+                                          {"no-fork", 0, 0, 'F'},
+                                          {"no-prune", 0, 0, 'P'},
+                                          {"jobs", 1, 0, 'j'},
+                                          {"timeout", 1, 0, 't'},
+                                          {"json", 1, 0, 'J'},
+                                          {"junit", 1, 0, 'U'},
+                                          {"keep", 1, 0, 'K'},
+                                          {"help", 0, 0, 'h'},
+                                          {0}};
+    cpu_set_t cpus;
+    op_rule rules[OP_MAX_RULES];
+    char error[256], rest;
+    int c;
+    *o = (op_sweep_options){
+        .device = "auto", .step = 1, .shards = 1, .fork = 1, .prune = 1, .timeout = 60};
+    o->jobs = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
+    while ((c = getopt_long(argc, argv, "+h", table, NULL)) != -1) switch (c) {
+        case 'd': o->device = optarg; break;
+        case 'f': o->faults = optarg; break;
+        case 'm': o->memory = optarg; break;
+        case 'c': o->calls = optarg; break;
+        case 'p': o->pairs = 1; break;
+        case 's':
+            if (!whole("step", optarg, 1, 1 << 30, &o->step)) return 2;
+            break;
+        case 'k':
+            if (!whole("point", optarg, 1, OP_POINTS, &o->point)) return 2;
+            break;
+        case 'S':
+            if (sscanf(optarg, "%d/%d%c", &o->shard, &o->shards, &rest) != 2 || o->shards < 1 ||
+                o->shard < 1 || o->shard > o->shards)
+                return op_usage("--shard is I/N with I from 1 to N, not ", optarg);
+            o->shard--;
+            break;
+        case 'F': o->fork = 0; break;
+        case 'P': o->prune = 0; break;
+        case 'j':
+            if (!whole("jobs", optarg, 1, 64, &o->jobs)) return 2;
+            break;
+        case 't':
+            if (!whole("timeout", optarg, 1, 86400, &o->timeout)) return 2;
+            break;
+        case 'J': o->json = optarg; break;
+        case 'U': o->junit = optarg; break;
+        case 'K': o->keep = optarg; break;
+        case 'h': fputs(op_sweep_help, stdout); return -1;
+        default:
+            if (c >= O_MODE)
+                o->modes |= 1 << (c - O_MODE);
+            else if (c >= O_FAULT)
+                o->fault = (op_fault)(c - O_FAULT);
+            else
+                return 2;
+        }
+    if (!o->modes) o->modes = o->fault == OP_FAULT_OOM ? 3 : 1;
+    if ((o->sim = op_device(o->device)) < 0)
+        return op_usage("--device is sim, gpu or auto, not ", o->device);
+    if (o->faults && op_parse(o->faults, rules, error, sizeof error) < 0) {
+        fprintf(stderr, "oomproof: error: --faults: %s\n", error);
+        return 2;
+    }
+    if (o->pairs && (o->fault != OP_FAULT_OOM || !o->fork || !o->sim))
+        return op_usage("--pairs are of out-of-memory faults, on the simulated device, by forking",
+                        "");
+    if (optind >= argc) return op_usage("no command to sweep", "");
+    o->command = argv + optind;
+    if (!o->sim) o->fork = 0; /* a driver does not survive a fork */
+    return 0;
+}

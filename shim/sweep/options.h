@@ -1,0 +1,16 @@
+/* options.h - the command line of `oomproof sweep`. */
+#ifndef OP_SWEEP_OPTIONS_H
+#define OP_SWEEP_OPTIONS_H
+#include "sweep.h"
+
+typedef struct op_sweep_options {
+    const char *device, *faults, *memory, *calls, *json, *junit, *keep;
+    int sim, modes, pairs, step, point, shard, shards, fork, prune, jobs, timeout;
+    op_fault fault;
+    char **command;
+} op_sweep_options;
+
+/* 0; -1: help was printed; 2 and a message: it cannot be read. */
+int op_sweep_read_options(int argc, char **argv, op_sweep_options *o);
+
+#endif
