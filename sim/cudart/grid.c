@@ -335,8 +335,16 @@ static void rt_tick(sim_ctx *c, const char *kernel, int line)
                  "the launch used up its steps (OOMPROOF_SIM_STEPS): it does not end");
     if (++me->ticks % SPINS) return;
     if (!head && started == threads) return; /* nobody else */
+    /* What it spins for may be the work of a thread that has not started: choose() would run those
+     * last, and hand the turn back to this one for ever. */
+    fiber *f = started < threads ? fresh() : NULL;
     enqueue(me);
-    park(me);
+    if (!f) {
+        park(me);
+        return;
+    }
+    current = f;
+    sim_switch(&me->stack, f->stack);
 }
 
 static char *rt_address(sim_ctx *c, uint64_t a, uint32_t n, int access)
