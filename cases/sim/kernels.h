@@ -30,7 +30,8 @@ KERNEL(local_array, (int n, int *out));
 KERNEL(use_variables, (int *out));
 
 /* Functions of one argument, each with a namesake in libm (f added for float). */
-/* clang-format off: it does not come to rest on this list */
+/* clang-format does not come to rest on this list */
+/* clang-format off */
 #define MATH_ONE(X)                                                                               \
     X(sin)                                                                                        \
     X(cos)                                                                                        \
