@@ -5,8 +5,10 @@
 
 #ifdef __CUDACC__
 #define KERNEL(name, parameters) extern "C" __global__ void name parameters
+#define HOST                     extern "C" void
 #else
 #define KERNEL(name, parameters) void name parameters
+#define HOST                     void
 #endif
 
 /* ---- sim_grid ---- */
@@ -37,9 +39,10 @@ KERNEL(use_variables, (int *out));
     X(asin)                                                                                   \
     X(acos)                                                                                   \
     X(atan)                                                                                   \
-    X(sinh) X(cosh) X(tanh) X(asinh) X(exp) X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) \
-        X(sqrt) X(cbrt) X(erf) X(erfc) X(lgamma) X(tgamma) X(floor) X(ceil) X(trunc) X(rint)  \
-            X(round) X(fabs)
+    X(sinh)                                                                                   \
+    X(cosh) X(tanh) X(asinh) X(exp) X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sqrt) \
+        X(cbrt) X(erf) X(erfc) X(lgamma) X(tgamma) X(floor) X(ceil) X(trunc) X(rint) X(round) \
+            X(fabs)
 #define MATH_TWO(X) X(pow) X(fmod) X(remainder) X(atan2) X(hypot) X(copysign) X(fmin) X(fmax)
 KERNEL(math_float, (const float *x, const float *y, int n, float *out));
 KERNEL(math_double, (const double *x, const double *y, int n, double *out));
@@ -54,5 +57,7 @@ KERNEL(barrier_for_half, (int *out));
 KERNEL(mask_without_caller, (int *out));
 KERNEL(exotic, (int take, unsigned *out));
 KERNEL(half_precision, (float x, unsigned *out));
+
+HOST store_by_chevrons(unsigned threads, int *p, int value); /* <<<1, threads>>> */
 
 #endif
