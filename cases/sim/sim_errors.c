@@ -285,6 +285,27 @@ START_TEST(a_failed_allocation_is_2_and_leaves_everything_else_alone)
 }
 END_TEST
 
+START_TEST(a_destroyed_stream_or_event_is_400)
+{
+    cudaStream_t s;
+    cudaEvent_t e;
+    float ms;
+    OK(cudaStreamCreate(&s));
+    OK(cudaEventCreate(&e));
+    IS(cudaEventElapsedTime(&ms, e, e), cudaErrorInvalidResourceHandle); /* never recorded */
+    OK(cudaEventRecord(e, s));
+    OK(cudaStreamWaitEvent(s, e, 0));
+    OK(cudaEventElapsedTime(&ms, e, e));
+    OK(cudaStreamDestroy(s));
+    IS(cudaStreamSynchronize(s), cudaErrorInvalidResourceHandle);
+    IS(cudaEventRecord(e, s), cudaErrorInvalidResourceHandle);
+    IS(cudaStreamDestroy(s), cudaErrorInvalidResourceHandle);
+    OK(cudaEventDestroy(e));
+    IS(cudaEventSynchronize(e), cudaErrorInvalidResourceHandle);
+    OK(cudaDeviceSynchronize());
+}
+END_TEST
+
 START_TEST(an_instruction_outside_the_set_is_named_with_kernel_and_line)
 {
     int take = 5;
