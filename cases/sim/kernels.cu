@@ -176,6 +176,27 @@ KERNEL(use_variables, (int *out))
     if (threadIdx.x == 0) ++*counter_address;
 }
 
+/* by assembler: the compiler knows the answers of __isGlobal() here and asks nobody */
+#define IN_SPACE(space, pointer)                                                         \
+    ({                                                                                   \
+        int yes;                                                                         \
+        asm volatile("{ .reg .pred p; isspacep." space " p, %1; selp.b32 %0, 1, 0, p; }" \
+                     : "=r"(yes)                                                         \
+                     : "l"(pointer));                                                    \
+        yes;                                                                             \
+    })
+
+KERNEL(spaces, (const int *global, int *out))
+{
+    __shared__ int shared[32];
+    volatile int local[32];
+    local[threadIdx.x] = shared[threadIdx.x] = 0;
+    const void *p[] = {global, shared, (const void *)local};
+    for (int i = 0; i < 3; i++)
+        out[i] =
+            IN_SPACE("global", p[i]) << 2 | IN_SPACE("shared", p[i]) << 1 | IN_SPACE("local", p[i]);
+}
+
 KERNEL(math_float, (const float *x, const float *y, int n, float *out))
 {
     int i = threadIdx.x, f = 0;

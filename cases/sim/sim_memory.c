@@ -235,7 +235,10 @@ START_TEST(rows_with_a_pitch_are_copied_and_the_gaps_left)
         }
     refused(cudaMemcpy2D(d, 4, in, W, W, H, cudaMemcpyHostToDevice), cudaErrorInvalidPitchValue,
             "a pitch below the width");
+    OK(cudaMemset(d, 77, sizeof all));
     refused(cudaMemcpy2D(d, DP, in, W, W, H + 1, cudaMemcpyHostToDevice), 1, "a row too many");
+    fetch(all, d, sizeof all);
+    ck_assert_msg(all[0] == 77, "the copy that was refused has begun: %d", all[0]);
 }
 END_TEST
 

@@ -88,7 +88,15 @@ static uint64_t cpu_hash(void)
     return h;
 }
 
-/* A folder of ours, 0700; NULL: not usable. */
+static const char *not_usable(const char *path, const char *why)
+{
+    sim_say("the cache folder %s: %s; compiled kernels are not kept (OOMPROOF_SIM_CACHE names "
+            "another)",
+            path, why);
+    return NULL;
+}
+
+/* A folder of ours, 0700; NULL: not usable, and said so. */
 static const char *private_folder(const char *path)
 {
     struct stat st;
@@ -100,16 +108,10 @@ static const char *private_folder(const char *path)
             *p = '/';
         }
     free(copy);
-    if (mkdir(path, 0700) != 0 && errno != EEXIST) return NULL;
-    if (lstat(path, &st) != 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
-        st.st_mode & 022) {
-        sim_say("the cache folder %s is not a folder of ours that only we can write to; compiled "
-                "kernels are "
-                "not kept",
-                path);
-        return NULL;
-    }
-    return access(path, W_OK) == 0 ? path : NULL;
+    if (mkdir(path, 0700) != 0 && errno != EEXIST) return not_usable(path, strerror(errno));
+    if (lstat(path, &st) != 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 022)
+        return not_usable(path, "not a folder of ours that only we can write to");
+    return access(path, W_OK) == 0 ? path : not_usable(path, strerror(errno));
 }
 
 static int folder_is_temporary;
@@ -311,11 +313,11 @@ cudaError_t sim_jit(sim_function *f)
     uint64_t key = fnv_text(module, f->name);
     snprintf(object, sizeof object, "%s/%016llx%016llx.so", folder, (unsigned long long)module,
              (unsigned long long)key);
-    if (!whole(object) || !load(f, object)) {
-        unlink(object);
-        if (!build(f, index, folder, object) || !load(f, object))
-            return cudaErrorInvalidKernelImage;
-    }
+    /* Not unlinked first: another process may just have put a good one there. The name is replaced.
+     */
+    if ((!whole(object) || !load(f, object)) &&
+        (!build(f, index, folder, object) || !load(f, object)))
+        return cudaErrorInvalidKernelImage;
     if (folder_is_temporary) unlink(object); /* it stays loaded */
     f->failed = 0;
     return cudaSuccess;

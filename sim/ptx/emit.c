@@ -380,5 +380,5 @@ done:
 
 const char *sim_ptx_version(void)
 {
-    return "1";
+    return "2";
 }
