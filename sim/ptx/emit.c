@@ -380,5 +380,5 @@ done:
 
 const char *sim_ptx_version(void)
 {
-    return "2";
+    return SIM_PTX_VERSION;
 }
