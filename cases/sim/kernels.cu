@@ -169,6 +169,13 @@ KERNEL(local_array, (int n, int *out))
     out[threadIdx.x] = scramble(a, 16, threadIdx.x & 15);
 }
 
+KERNEL(big_local_array, (int n, int *out))
+{
+    int a[50000];
+    for (int i = 0; i < n; i++) a[i * 7 % n] = i;
+    out[threadIdx.x] = a[n / 2] + a[threadIdx.x];
+}
+
 KERNEL(use_variables, (int *out))
 {
     out[threadIdx.x] = table[threadIdx.x & 3] * counter;

@@ -29,23 +29,25 @@ KERNEL(wait_for_later_thread, (volatile int *flag, int *out));
 KERNEL(wait_for_later_block, (volatile int *flag));
 KERNEL(say, (int i, double d));
 KERNEL(local_array, (int n, int *out));
+KERNEL(big_local_array, (int n, int *out));
 KERNEL(use_variables, (int *out));
 KERNEL(spaces, (const int *global, int *out));
 
 /* Functions of one argument, each with a namesake in libm (f added for float). */
-#define MATH_ONE(X)                                                                         \
-    X(sin)                                                                                  \
-    X(cos)                                                                                  \
-    X(tan)                                                                                  \
-    X(asin)                                                                                 \
-    X(acos)                                                                                 \
-    X(atan)                                                                                 \
-    X(sinh)                                                                                 \
-    X(cosh)                                                                                 \
-    X(tanh)                                                                                 \
-    X(asinh)                                                                                \
-    X(exp) X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sqrt) X(cbrt) X(erf) X(erfc) \
-        X(lgamma) X(tgamma) X(floor) X(ceil) X(trunc) X(rint) X(round) X(fabs)
+#define MATH_ONE(X)                                                                            \
+    X(sin)                                                                                     \
+    X(cos)                                                                                     \
+    X(tan)                                                                                     \
+    X(asin)                                                                                    \
+    X(acos)                                                                                    \
+    X(atan)                                                                                    \
+    X(sinh)                                                                                    \
+    X(cosh)                                                                                    \
+    X(tanh)                                                                                    \
+    X(asinh)                                                                                   \
+    X(exp)                                                                                     \
+    X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sqrt) X(cbrt) X(erf) X(erfc) X(lgamma) \
+        X(tgamma) X(floor) X(ceil) X(trunc) X(rint) X(round) X(fabs)
 #define MATH_TWO(X) X(pow) X(fmod) X(remainder) X(atan2) X(hypot) X(copysign) X(fmin) X(fmax)
 KERNEL(math_float, (const float *x, const float *y, int n, float *out));
 KERNEL(math_double, (const double *x, const double *y, int n, double *out));

@@ -336,6 +336,20 @@ START_TEST(half_precision_is_refused_not_approximated)
 }
 END_TEST
 
+START_TEST(local_memory_beyond_what_a_thread_has_is_refused_at_the_launch)
+{
+    int n = 50000, *o = device(NULL, 4096);
+    listen_to(2);
+    cudaError_t e = launch((const void *)big_local_array, 1, 64, 0, ARGS(&n, &o));
+    char *text = heard();
+    IS(e, cudaErrorInvalidKernelImage);
+    ck_assert_msg(strstr(text, "big_local_array needs 200000 bytes of local memory"), "said: %s",
+                  text);
+    OK(cudaDeviceSynchronize());
+    free(text);
+}
+END_TEST
+
 static const case_entry cases[] = {
 #include "sim_errors.def"
 };

@@ -319,6 +319,13 @@ cudaError_t sim_jit(sim_function *f)
         (!build(f, index, folder, object) || !load(f, object)))
         return cudaErrorInvalidKernelImage;
     if (folder_is_temporary) unlink(object); /* it stays loaded */
+    if (f->info->local_bytes > SIM_LOCAL_MOST) {
+        /* it would reach over the guard page into another thread's stack */
+        sim_say("kernel %s needs %u bytes of local memory a thread; there are %d", f->name,
+                f->info->local_bytes, SIM_LOCAL_MOST);
+        f->info = NULL;
+        return cudaErrorInvalidKernelImage;
+    }
     f->failed = 0;
     return cudaSuccess;
 }
