@@ -45,7 +45,7 @@ int sim_ptx_vars(const sim_ptx *m, const sim_ptx_var **out);
  * Returns that count, or -1 when out cannot be written. */
 int sim_ptx_emit(const sim_ptx *m, int kernel, FILE *out);
 
-/* Identifies the translator in the cache key; change it with every change of the emitted C. */
+/* Identifies the translator in the cache key: a hash of its sources, by CMake. */
 const char *sim_ptx_version(void);
 
 #endif

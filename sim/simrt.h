@@ -79,7 +79,7 @@ typedef struct sim_kernel_info {
     const char *name;                       /* the PTX .entry name */
     void (*entry)(sim_ctx *c, void **args); /* args[i] points to the value of parameter i */
     uint32_t static_shared;                 /* bytes */
-    uint32_t local_bytes;                   /* bytes of .local depot, for information */
+    uint32_t local_bytes;                   /* bytes of .local variables, callees' included */
     int nparam;
     const uint32_t *param_bytes; /* [nparam]: so that arguments can be copied */
     int nvar;

@@ -34,7 +34,7 @@ expect 0 "not a folder of ours" launch "$d/open"
 [ -z "$(ls "$d/open")" ] || fail "an open folder was used"
 ln -s "$d/c" "$d/link"
 expect 0 "not a folder of ours" launch "$d/link"
-expect 0 "cannot be made" launch /proc/nope/cache
+expect 0 "the cache folder /proc/nope/cache: " launch /proc/nope/cache
 ls -d "$d"/oomproof-* 2>/dev/null && fail "temporary folders are left"
 
 # read-only: what is there is used. Root writes anywhere, so this is tried as nobody.

@@ -1,4 +1,5 @@
 /* kernels.cu - small kernels, one behaviour each. */
+#undef NDEBUG /* assert is one of the behaviours */
 #include "kernels.h"
 #include <cassert>
 #include <cstdio>
@@ -168,11 +169,39 @@ KERNEL(local_array, (int n, int *out))
     out[threadIdx.x] = scramble(a, 16, threadIdx.x & 15);
 }
 
+KERNEL(big_local_array, (int n, int *out))
+{
+    int a[50000];
+    for (int i = 0; i < n; i++) a[i * 7 % n] = i;
+    out[threadIdx.x] = a[n / 2] + a[threadIdx.x];
+}
+
 KERNEL(use_variables, (int *out))
 {
     out[threadIdx.x] = table[threadIdx.x & 3] * counter;
     __syncthreads();
     if (threadIdx.x == 0) ++*counter_address;
+}
+
+/* by assembler: the compiler knows the answers of __isGlobal() here and asks nobody */
+#define IN_SPACE(space, pointer)                                                         \
+    ({                                                                                   \
+        int yes;                                                                         \
+        asm volatile("{ .reg .pred p; isspacep." space " p, %1; selp.b32 %0, 1, 0, p; }" \
+                     : "=r"(yes)                                                         \
+                     : "l"(pointer));                                                    \
+        yes;                                                                             \
+    })
+
+KERNEL(spaces, (const int *global, int *out))
+{
+    __shared__ int shared[32];
+    volatile int local[32];
+    local[threadIdx.x] = shared[threadIdx.x] = 0;
+    const void *p[] = {global, shared, (const void *)local};
+    for (int i = 0; i < 3; i++)
+        out[i] =
+            IN_SPACE("global", p[i]) << 2 | IN_SPACE("shared", p[i]) << 1 | IN_SPACE("local", p[i]);
 }
 
 KERNEL(math_float, (const float *x, const float *y, int n, float *out))
@@ -196,6 +225,11 @@ KERNEL(math_double, (const double *x, const double *y, int n, double *out))
 KERNEL(store, (int *p, long long index, int value))
 {
     if (threadIdx.x == 0) p[index] = value;
+}
+
+HOST store_by_chevrons(unsigned threads, int *p, int value)
+{
+    store<<<1, threads>>>(p, 0, value);
 }
 
 KERNEL(load_vector, (const char *p, float *out))

@@ -5,8 +5,10 @@
 
 #ifdef __CUDACC__
 #define KERNEL(name, parameters) extern "C" __global__ void name parameters
+#define HOST                     extern "C" void
 #else
 #define KERNEL(name, parameters) void name parameters
+#define HOST                     void
 #endif
 
 /* ---- sim_grid ---- */
@@ -27,30 +29,17 @@ KERNEL(wait_for_later_thread, (volatile int *flag, int *out));
 KERNEL(wait_for_later_block, (volatile int *flag));
 KERNEL(say, (int i, double d));
 KERNEL(local_array, (int n, int *out));
+KERNEL(big_local_array, (int n, int *out));
 KERNEL(use_variables, (int *out));
+KERNEL(spaces, (const int *global, int *out));
 
 /* Functions of one argument, each with a namesake in libm (f added for float). */
-/* clang-format does not come to rest on this list */
-/* clang-format off */
-#define MATH_ONE(X)                                                                               \
-    X(sin)                                                                                        \
-    X(cos)                                                                                        \
-    X(tan)                                                                                        \
-    X(asin)                                                                                       \
-    X(acos)                                                                                       \
-    X(atan)                                                                                       \
-    X(sinh)                                                                                       \
-    X(cosh)                                                                                       \
-    X(tanh)                                                                                       \
-    X(asinh)                                                                                      \
-    X(exp)                                                                                        \
-    X(exp2)                                                                                       \
-    X(expm1)                                                                                      \
-    X(log)                                                                                        \
-    X(log2) X(log10) X(log1p) X(sqrt) X(cbrt) X(erf) X(erfc) X(lgamma) X(tgamma) X(floor) X(ceil) \
-        X(trunc) X(rint) X(round) X(fabs)
-/* clang-format on */
-#define MATH_TWO(X) X(pow) X(fmod) X(remainder) X(atan2) X(hypot) X(copysign) X(fmin) X(fmax)
+#define MATH_ANGLES(X) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan)
+#define MATH_HYPER(X)  X(sinh) X(cosh) X(tanh) X(asinh) X(erf) X(erfc) X(lgamma) X(tgamma)
+#define MATH_POWERS(X) X(exp) X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sqrt) X(cbrt)
+#define MATH_ROUND(X)  X(floor) X(ceil) X(trunc) X(rint) X(round) X(fabs)
+#define MATH_ONE(X)    MATH_ANGLES(X) MATH_HYPER(X) MATH_POWERS(X) MATH_ROUND(X)
+#define MATH_TWO(X)    X(pow) X(fmod) X(remainder) X(atan2) X(hypot) X(copysign) X(fmin) X(fmax)
 KERNEL(math_float, (const float *x, const float *y, int n, float *out));
 KERNEL(math_double, (const double *x, const double *y, int n, double *out));
 
@@ -64,5 +53,7 @@ KERNEL(barrier_for_half, (int *out));
 KERNEL(mask_without_caller, (int *out));
 KERNEL(exotic, (int take, unsigned *out));
 KERNEL(half_precision, (float x, unsigned *out));
+
+HOST store_by_chevrons(unsigned threads, int *p, int value); /* <<<1, threads>>> */
 
 #endif

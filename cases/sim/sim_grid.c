@@ -244,6 +244,30 @@ START_TEST(module_variables_start_initialised_and_keep_what_is_stored)
 }
 END_TEST
 
+static void spaces_are_told_apart(const char *check)
+{
+    int out[3];
+    setenv("OOMPROOF_SIM_CHECK", check, 1);
+    void *o = device(NULL, sizeof out);
+    run(spaces, 1, 1, ARGS(&o, &o));
+    fetch(out, o, sizeof out);
+    for (int i = 0; i < 3; i++)
+        ck_assert_msg(out[i] == 4 >> i, "OOMPROOF_SIM_CHECK=%s: pointer %d is of spaces %#x", check,
+                      i, out[i]);
+}
+
+START_TEST(a_pointer_tells_its_space)
+{
+    spaces_are_told_apart("0");
+}
+END_TEST
+
+START_TEST(a_pointer_tells_its_space_under_check)
+{
+    spaces_are_told_apart("1");
+}
+END_TEST
+
 static const case_entry cases[] = {
 #include "sim_grid.def"
 };

@@ -21,6 +21,14 @@ uint64_t sim_fnv_text(uint64_t h, const char *s)
     return sim_fnv(h, s, strlen(s) + 1);
 }
 
+static int not_usable(const char *path, const char *why)
+{
+    sim_say("the cache folder %s: %s; compiled kernels are not kept (OOMPROOF_SIM_CACHE names "
+            "another)",
+            path, why);
+    return 0;
+}
+
 /* A folder of ours that only we can write to: 1; another: 0 and a message. Made if it is not there.
  */
 static int private_folder(const char *path)
@@ -34,19 +42,11 @@ static int private_folder(const char *path)
             *p = '/';
         }
     free(copy);
-    if (mkdir(path, 0700) != 0 && errno != EEXIST) {
-        sim_say("the cache folder %s cannot be made: %s; compiled kernels are not kept", path,
-                strerror(errno));
-        return 0;
-    }
+    if (mkdir(path, 0700) != 0 && errno != EEXIST) return not_usable(path, strerror(errno));
     if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
         !(st.st_mode & 022))
         return 1;
-    sim_say(
-        "the cache folder %s is not a folder of ours that only we can write to; compiled kernels "
-        "are not kept",
-        path);
-    return 0;
+    return not_usable(path, "not a folder of ours that only we can write to");
 }
 
 static char folder_path[4096], temporary_path[4096];

@@ -121,13 +121,25 @@ static int spawn_compiler(sim_compile *c)
     return e == 0;
 }
 
+/* A name that no other process has: containers that share the folder have the same process ids. */
+static unsigned long long own_name(void)
+{
+    static unsigned long long name;
+    static pid_t of;
+    if (of != getpid()) {
+        of = getpid();
+        if (getentropy(&name, sizeof name) != 0) name = (unsigned long long)of;
+    }
+    return name;
+}
+
 int sim_compile_start(sim_compile *c, const sim_ptx *ptx, int kernel, const char *folder,
                       int serial)
 {
-    long self = (long)getpid();
-    snprintf(c->source, sizeof c->source, "%s/%ld.%d.c", folder, self, serial);
-    snprintf(c->made, sizeof c->made, "%s/%ld.%d.so", folder, self, serial);
-    snprintf(c->log, sizeof c->log, "%s/%ld.%d.log", folder, self, serial);
+    unsigned long long self = own_name();
+    snprintf(c->source, sizeof c->source, "%s/%016llx.%d.c", folder, self, serial);
+    snprintf(c->made, sizeof c->made, "%s/%016llx.%d.so", folder, self, serial);
+    snprintf(c->log, sizeof c->log, "%s/%016llx.%d.log", folder, self, serial);
     FILE *f = fopen(c->source, "we");
     c->refused = f ? sim_ptx_emit(ptx, kernel, f) : -1;
     if (f && fclose(f) != 0) c->refused = -1;

@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { MAX_THREADS = 1024, STACK = 64 * 1024, GUARD = 4096, SPINS = 64 };
+enum { MAX_THREADS = 1024, STACK = SIM_STACK, GUARD = 4096, SPINS = 64 };
 
 typedef struct fiber {
     sim_stack stack;

@@ -123,10 +123,8 @@ static int find_or_build(sim_function *f)
     if (folder) {
         object_path(object, folder, f);
         if (sim_cache_whole(object) && load(f, object)) return 1;
-        if (access(folder, W_OK) == 0) {
-            unlink(object);
-            if (build(f, folder, 1) && load(f, object)) return 1;
-        }
+        /* not unlinked: another process may just have put a good one there; the name is replaced */
+        if (access(folder, W_OK) == 0 && build(f, folder, 1) && load(f, object)) return 1;
         if (!warned++)
             sim_say("%s cannot be written, so this process compiles its kernels for itself",
                     folder);
@@ -149,6 +147,13 @@ cudaError_t sim_jit(sim_function *f)
         return cudaErrorInvalidDeviceFunction;
     }
     if (!find_or_build(f)) return cudaErrorInvalidKernelImage;
+    if (f->info->local_bytes > SIM_LOCAL_MOST) {
+        /* it would reach over the guard page into another thread's stack */
+        sim_say("kernel %s needs %u bytes of local memory a thread; there are %d", f->name,
+                f->info->local_bytes, SIM_LOCAL_MOST);
+        f->info = NULL;
+        return cudaErrorInvalidKernelImage;
+    }
     f->failed = 0;
     return cudaSuccess;
 }

@@ -186,10 +186,14 @@ static block *new_pages(size_t n, unsigned char kind)
     return insert((uint64_t)first * PAGE, n * PAGE, block_before((uint64_t)first * PAGE));
 }
 
+/* A failure leaves *out alone, so that a program that trusts it without looking at the error uses
+ * what it had there, as it may with NVIDIA's library. */
 cudaError_t sim_memory_alloc(size_t bytes, int private_entry, void **out)
 {
-    *out = NULL;
-    if (bytes == 0) return cudaSuccess;
+    if (bytes == 0) {
+        *out = NULL;
+        return cudaSuccess;
+    }
     if (bytes > M.capacity) return cudaErrorMemoryAllocation;
     size_t want = (bytes + GRANULE - 1) / GRANULE * GRANULE;
     block *b = NULL;
@@ -257,7 +261,9 @@ cudaError_t sim_memory_free(void *p)
 char *sim_memory_at(uint64_t address, size_t bytes)
 {
     block *b = find_used(address);
-    if (!b || address - M.base + bytes > b->at + b->asked) return NULL;
+    uint64_t inside = b ? address - M.base - b->at : 0;
+    /* in this form nothing wraps around, however large `bytes` is */
+    if (!b || inside > b->asked || bytes > b->asked - inside) return NULL;
     return (char *)(uintptr_t)(address + (uint64_t)M.delta);
 }
 

@@ -95,6 +95,11 @@ cudaError_t sim_module_load(sim_module *m); /* ... and places its variables */
 cudaError_t sim_jit(sim_function *f);
 
 /* ---- grid.c ---- */
+enum {
+    SIM_STACK = 64 * 1024,
+    SIM_LOCAL_MOST =
+        32 * 1024 /* .local variables; the rest is for frames and the staggered starts */
+};
 /* Runs a grid to its end. 0, or the CUDA error that stopped it. */
 int sim_grid_run(const sim_function *f, dim3 grid, dim3 block, size_t dynamic_shared, void **args);
 extern __thread int sim_in_kernel;

@@ -112,6 +112,7 @@ static void declare_variable(emit *e, const stmt *s, uint64_t *shared)
         *shared += s->bytes;
     } else {
         y.kind = !strcmp(s->space, "param") ? Y_PARAM : Y_LOCAL;
+        if (y.kind == Y_LOCAL) e->local += s->bytes;
         y.c = fmt(e, "V%s", c_name(e, s->name));
         fprintf(e->out, "    _Alignas(16) char %s[%llu];\n", y.c,
                 (unsigned long long)(s->bytes ? s->bytes : 1));
@@ -366,8 +367,10 @@ int sim_ptx_emit(const sim_ptx *m, int kernel, FILE *out)
     fprintf(out,
             "0};\n__attribute__((visibility(\"default\"))) const sim_kernel_info sim_kernel = "
             "{SIM_RT_ABI, "
-            "KERNEL, entry, %llu, 0, %d, param_bytes, %d, vars, %d};\n",
-            (unsigned long long)shared, k->nparam, e.nused, e.barriers);
+            "KERNEL, entry, %llu, %llu, %d, param_bytes, %d, vars, %d};\n",
+            (unsigned long long)shared,
+            (unsigned long long)(e.local > UINT32_MAX ? UINT32_MAX : e.local), k->nparam, e.nused,
+            e.barriers);
     result = ferror(out) ? -1 : e.refused;
 done:
     if (text) fclose(text);
@@ -380,5 +383,5 @@ done:
 
 const char *sim_ptx_version(void)
 {
-    return "1";
+    return SIM_PTX_VERSION;
 }

@@ -29,6 +29,7 @@ typedef struct emit {
     int *used_var; /* [m->nvar] position in sim_vars + 1, or 0 */
     int nused;
     int barriers;
+    uint64_t local; /* bytes of .local variables of all functions */
 } emit;
 
 char *fmt(emit *e, const char *format, ...) __attribute__((format(printf, 2, 3)));

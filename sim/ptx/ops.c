@@ -451,8 +451,13 @@ static void op_isspacep(emit *e, const stmt *s)
     if (has(s, "shared"))
         wr(e, s->arg[0], "pred",
            fmt(e, "(%s - (uint64_t)(uintptr_t)C->shared < C->shared_bytes)", a));
-    else if (has(s, "global"))
-        wr(e, s->arg[0], "pred", fmt(e, "(%s - C->base < C->bytes)", a));
+    else if (has(s, "global")) /* what no other window claims, as PTX says; C->bytes is 0 under
+                                  OOMPROOF_SIM_CHECK */
+        wr(e, s->arg[0], "pred",
+           fmt(e,
+               "(%s - (uint64_t)(uintptr_t)C->shared >= C->shared_bytes && %s - C->stack >= "
+               "C->stack_bytes)",
+               a, a));
     else if (has(s, "local"))
         wr(e, s->arg[0], "pred", fmt(e, "(%s - C->stack < C->stack_bytes)", a));
     else
