@@ -131,3 +131,12 @@ API const char *cudaGetErrorString(cudaError_t e)
         if (table[i].code == e) return table[i].text;
     return "unrecognized error code";
 }
+
+/* What stubs/stubs.c returns. */
+int sim_stub_status(void);
+int sim_stub_status(void)
+{
+    cudaError_t e = sim_enter();
+    if (e == cudaSuccess) sim_leave();
+    return sim_return(e == cudaSuccess ? cudaErrorNotSupported : e);
+}
