@@ -349,7 +349,7 @@ static void rt_tick(sim_ctx *c, const char *kernel, int line)
 
 static char *rt_address(sim_ctx *c, uint64_t a, uint32_t n, int access)
 {
-    char *host = sim_memory_at(a, n);
+    char *host = sim_device_at(a, n);
     if (host) return host;
     if (a - (uint64_t)(uintptr_t)c->shared + n <= c->shared_bytes) return (char *)(uintptr_t)a;
     if (a - c->stack + n <= c->stack_bytes) return (char *)(uintptr_t)a;
