@@ -65,7 +65,8 @@ __global__ void gemm_naive(const float *a, const float *b, float *c, int m, int 
     c[y * n + x] = sum;
 }
 
-template <class T, int TILE> __global__ void gemm_tiled(const T *a, const T *b, T *c, int m, int n, int k)
+template <class T, int TILE>
+__global__ void gemm_tiled(const T *a, const T *b, T *c, int m, int n, int k)
 {
     __shared__ T as[TILE][TILE], bs[TILE][TILE];
     int tx = threadIdx.x, ty = threadIdx.y, x = blockIdx.x * TILE + tx, y = blockIdx.y * TILE + ty;
@@ -117,7 +118,8 @@ __global__ void gemm_registers(const float *a, const float *b, float *c, int m, 
         for (int i = t; i < 256; i += 64) {
             int row = i / 8, q = i % 8, at = i / 32, column = i % 32;
             as[q][row] = y0 + row < m && from + q < k ? a[(y0 + row) * k + from + q] : 0;
-            bs[at][column] = x0 + column < n && from + at < k ? b[(from + at) * n + x0 + column] : 0;
+            bs[at][column] =
+                x0 + column < n && from + at < k ? b[(from + at) * n + x0 + column] : 0;
         }
         __syncthreads();
 #pragma unroll
@@ -154,7 +156,10 @@ static void check_gemm(void (*kernel)(const T *, const T *, T *, int, int, int),
     }
 }
 
-START_TEST(a_naive_product_is_right) { check_gemm<float>(gemm_naive, 16, dim3(16, 16)); }
+START_TEST(a_naive_product_is_right)
+{
+    check_gemm<float>(gemm_naive, 16, dim3(16, 16));
+}
 END_TEST
 
 START_TEST(a_tiled_product_is_right_for_each_type)
@@ -171,7 +176,10 @@ START_TEST(a_double_buffered_product_is_right)
 }
 END_TEST
 
-START_TEST(a_product_in_registers_is_right) { check_gemm<float>(gemm_registers, 32, dim3(64)); }
+START_TEST(a_product_in_registers_is_right)
+{
+    check_gemm<float>(gemm_registers, 32, dim3(64));
+}
 END_TEST
 
 /* ---- matrix times vector: a warp per row; and by columns with atomics for the transposed ---- */
@@ -201,7 +209,8 @@ START_TEST(a_warp_per_row_multiplies_a_vector)
         std::vector<float> in = numbers<float>(m * n, 20, -9, 1), v = numbers<float>(n, 20, -9, 2),
                            w = numbers<float>(m, 20, -9, 3), want(m), other(n);
         for (int i = 0; i < m; i++)
-            for (int j = 0; j < n; j++) want[i] += in[i * n + j] * v[j], other[j] += in[i * n + j] * w[i];
+            for (int j = 0; j < n; j++)
+                want[i] += in[i * n + j] * v[j], other[j] += in[i * n + j] * w[i];
         device<float> a(in), x(v), y(m), z(w), o(n);
         RUN(blocks_for(m, 4), dim3(32, 4), gemv, a, x, y, m, n);
         RUN(dim3(blocks_for(n, 48), 3), 48, gemv_transposed, a, z, o, m, n);
@@ -250,7 +259,8 @@ START_TEST(a_batch_of_small_systems_is_solved)
                             x = numbers<double>(count * N, 20, -10, 2), rhs(count * N);
         for (int s = 0; s < count; s++)
             for (int i = 0; i < N; i++) {
-                m[(s * N + i) * N + (i + s) % N] += 100; /* well-conditioned, pivots off the diagonal */
+                m[(s * N + i) * N + (i + s) % N] +=
+                    100; /* well-conditioned, pivots off the diagonal */
                 for (int j = 0; j < N; j++) rhs[s * N + i] += m[(s * N + i) * N + j] * x[s * N + j];
             }
         device<double> a(m), b(rhs), o(count * N);

@@ -124,7 +124,8 @@ START_TEST(a_ticket_lock_serves_everyone_once)
 }
 END_TEST
 
-/* ---- a flag handed from block to block: each waits for the one that took the number before ---- */
+/* ---- a flag handed from block to block: each waits for the one that took the number before ----
+ */
 __global__ void relay(int *ticket, volatile int *flag, volatile long long *value, int threads)
 {
     __shared__ int mine;
@@ -159,7 +160,8 @@ START_TEST(a_flag_is_handed_from_block_to_block)
 }
 END_TEST
 
-/* ---- warps of a block as a pipeline: a ring in shared memory with counts of puts and takes ---- */
+/* ---- warps of a block as a pipeline: a ring in shared memory with counts of puts and takes ----
+ */
 __global__ void ring(const int *in, int n, int *out)
 {
     __shared__ volatile int slot[4], put, taken;
