@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SIM_RT_ABI 2
+#define SIM_RT_ABI 3
 
 typedef struct sim_u3 {
     uint32_t x, y, z;
@@ -70,6 +70,9 @@ typedef struct sim_calls {
      * SIM_TRAP when the launch's step budget is used up */
     void (*tick)(sim_ctx *c, const char *kernel, int ptx_line);
     int (*printf)(sim_ctx *c, const char *format, const void *args); /* device vprintf */
+    /* device heap: bytes of room, 0 when it is used up; release raises for what is none of it */
+    uint64_t (*reserve)(sim_ctx *c, uint64_t bytes);
+    void (*release)(sim_ctx *c, uint64_t address);
 } sim_calls;
 
 /* One shared object defines, with default visibility:

@@ -431,8 +431,31 @@ static int rt_printf(sim_ctx *c, const char *format, const void *args)
     return count;
 }
 
-static const sim_calls calls = {rt_barrier, rt_warp, rt_activemask, rt_address,
-                                rt_raise,   rt_tick, rt_printf};
+/* The heap of kernels: a GPU's default of 8 MiB. Its blocks belong to the context. */
+static uint64_t heap_used;
+
+static uint64_t rt_reserve(sim_ctx *c, uint64_t bytes)
+{
+    void *p = NULL;
+    uint64_t room = (8 << 20) - heap_used, want = bytes ? (bytes + 511) / 512 * 512 : 512;
+    (void)c;
+    if (bytes > room || want > room || sim_memory_alloc(want, SIM_HEAP, &p) != cudaSuccess)
+        return 0;
+    heap_used += want;
+    return (uint64_t)(uintptr_t)p;
+}
+
+static void rt_release(sim_ctx *c, uint64_t address)
+{
+    if (!address) return;
+    size_t bytes = sim_memory_heap_bytes(address);
+    if (!bytes) rt_raise(c, SIM_TRAP, running->name, 0, "free of what is not of the device heap");
+    sim_memory_free((void *)(uintptr_t)address);
+    heap_used -= bytes;
+}
+
+static const sim_calls calls = {rt_barrier, rt_warp,   rt_activemask, rt_address, rt_raise,
+                                rt_tick,    rt_printf, rt_reserve,    rt_release};
 
 /* ---- faults ---- */
 static struct sigaction before_segv, before_bus;

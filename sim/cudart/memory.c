@@ -224,6 +224,12 @@ static block *find_used(uint64_t address)
     return b && b->used && at >= b->at ? b : NULL;
 }
 
+size_t sim_memory_heap_bytes(uint64_t address)
+{
+    block *b = find_used(address);
+    return b && M.base + b->at == address && b->private_entry == SIM_HEAP ? b->asked : 0;
+}
+
 cudaError_t sim_memory_free(void *p)
 {
     if (!p) return cudaSuccess;

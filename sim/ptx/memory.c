@@ -353,6 +353,15 @@ void emit_call(emit *e, const stmt *s)
         fprintf(e->out, "C->rt->raise(C, SIM_ASSERT, KERNEL, %d, \"assertion failed\");", s->line);
         return;
     }
+    if (!strcmp(callee, "malloc") && nret == 1 && narg == 1) {
+        fprintf(e->out, "*(uint64_t *)%s = C->rt->reserve(C, *(uint64_t *)%s);", storage(e, ret[0]),
+                storage(e, arg[0]));
+        return;
+    }
+    if (!strcmp(callee, "free") && nret == 0 && narg == 1) {
+        fprintf(e->out, "C->rt->release(C, *(uint64_t *)%s);", storage(e, arg[0]));
+        return;
+    }
     const func *f = NULL;
     if (is_indirect(s)) {
         fprintf(e->out, "switch (%s) { ", rd(e, callee, "u64"));
