@@ -42,7 +42,8 @@ static fiber fibers[MAX_THREADS], *spare, *current, *head, *tail;
 static warp warps[MAX_THREADS / 32];
 static struct {
     fiber *waiting[MAX_THREADS];
-    uint32_t n;
+    uint32_t n, count;                  /* count 0: the whole block */
+    uint32_t arrived[MAX_THREADS / 32]; /* lanes, of a part of the block */
 } barriers[16];
 static sim_stack outside;
 static sim_ctx ctx;
@@ -149,37 +150,55 @@ static void park(fiber *me)
 }
 
 /* ---- barriers ---- */
+/* A part of the block is counted in warps: a full 32 when all lanes that have not ended are here.
+ */
+static int is_complete(int id)
+{
+    uint32_t here = 0;
+    if (!barriers[id].count) return started == threads && barriers[id].n == threads - ended;
+    for (uint32_t w = 0; w * 32 < threads; w++)
+        if (barriers[id].arrived[w] && !(warps[w].live & ~barriers[id].arrived[w])) here += 32;
+    return here >= barriers[id].count;
+}
+
 static void release_barriers(void)
 {
-    if (started < threads) return;
     for (int id = 0; id < 16; id++) {
         uint32_t n = barriers[id].n, yes = 0;
-        if (!n || n != threads - ended) continue;
+        if (!(n || barriers[id].count) || !is_complete(id)) continue;
         for (uint32_t i = 0; i < n; i++) yes += barriers[id].waiting[i]->pred != 0;
         for (uint32_t i = 0; i < n; i++) {
             fiber *f = barriers[id].waiting[i];
-            f->out = f->op == 0 ? yes : f->op == 1 ? yes == n : yes != 0;
+            f->out = f->op == SIM_BAR_POPC ? yes : f->op == SIM_BAR_AND ? yes == n : yes != 0;
             enqueue(f);
         }
-        barriers[id].n = 0;
+        barriers[id].n = barriers[id].count = 0;
+        memset(barriers[id].arrived, 0, sizeof barriers[id].arrived);
     }
 }
 
-static uint32_t rt_barrier_reduce(sim_ctx *c, uint32_t id, int op, int pred)
+static uint32_t rt_barrier(sim_ctx *c, uint32_t id, uint32_t count, int op, int pred)
 {
     fiber *me = current;
     if (id > 15) rt_raise(c, SIM_ILLEGAL_INSTRUCTION, running->name, 0, "barrier number above 15");
+    if (count % 32 || count > MAX_THREADS)
+        rt_raise(c, SIM_ILLEGAL_INSTRUCTION, running->name, 0, "a barrier of no whole warps");
+    if (count) {
+        uint32_t lane = 1u << (me->index & 31), *arrived = &barriers[id].arrived[me->index >> 5];
+        if (barriers[id].count ? barriers[id].count != count : barriers[id].n)
+            rt_raise(c, SIM_TRAP, running->name, 0, "threads name different counts at a barrier");
+        if (*arrived & lane)
+            rt_raise(c, SIM_TRAP, running->name, 0, "a thread arrives twice at a barrier");
+        barriers[id].count = count;
+        *arrived |= lane;
+    } else if (barriers[id].count)
+        rt_raise(c, SIM_TRAP, running->name, 0, "threads name different counts at a barrier");
     me->op = op;
     me->pred = pred;
-    barriers[id].waiting[barriers[id].n++] = me;
+    if (op != SIM_BAR_ARRIVE) barriers[id].waiting[barriers[id].n++] = me;
     release_barriers();
-    park(me);
+    if (op != SIM_BAR_ARRIVE) park(me);
     return (uint32_t)me->out;
-}
-
-static void rt_barrier(sim_ctx *c, uint32_t id)
-{
-    rt_barrier_reduce(c, id, 2, 0);
 }
 
 /* ---- warps ---- */
@@ -412,8 +431,31 @@ static int rt_printf(sim_ctx *c, const char *format, const void *args)
     return count;
 }
 
-static const sim_calls calls = {rt_barrier, rt_barrier_reduce, rt_warp, rt_activemask,
-                                rt_address, rt_raise,          rt_tick, rt_printf};
+/* The heap of kernels: a GPU's default of 8 MiB. Its blocks belong to the context. */
+static uint64_t heap_used;
+
+static uint64_t rt_reserve(sim_ctx *c, uint64_t bytes)
+{
+    void *p = NULL;
+    uint64_t room = (8 << 20) - heap_used, want = bytes ? (bytes + 511) / 512 * 512 : 512;
+    (void)c;
+    if (bytes > room || want > room || sim_memory_alloc(want, SIM_HEAP, &p) != cudaSuccess)
+        return 0;
+    heap_used += want;
+    return (uint64_t)(uintptr_t)p;
+}
+
+static void rt_release(sim_ctx *c, uint64_t address)
+{
+    if (!address) return;
+    size_t bytes = sim_memory_heap_bytes(address);
+    if (!bytes) rt_raise(c, SIM_TRAP, running->name, 0, "free of what is not of the device heap");
+    sim_memory_free((void *)(uintptr_t)address);
+    heap_used -= bytes;
+}
+
+static const sim_calls calls = {rt_barrier, rt_warp,   rt_activemask, rt_address, rt_raise,
+                                rt_tick,    rt_printf, rt_reserve,    rt_release};
 
 /* ---- faults ---- */
 static struct sigaction before_segv, before_bus;
@@ -481,6 +523,8 @@ static void reset(void)
 static void run_block(sim_u3 id)
 {
     ctx.ctaid = id;
+    for (int i = 0; i < 16; i++) /* arrivals that nobody waited for end with their block */
+        if (barriers[i].count) memset(&barriers[i], 0, sizeof barriers[i]);
     started = ended = 0;
     next_tid = (sim_u3){0, 0, 0};
     for (uint32_t w = 0; w * 32 < threads; w++) {

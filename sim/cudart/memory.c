@@ -240,6 +240,12 @@ static block *find_used(uint64_t address)
     return b && b->state == USED ? b : NULL;
 }
 
+size_t sim_memory_heap_bytes(uint64_t address)
+{
+    block *b = find_used(address);
+    return b && M.base + b->at == address && b->private_entry == SIM_HEAP ? b->asked : 0;
+}
+
 /* Back to its page, or its pages back to the device. */
 static void give_block(block *b)
 {

@@ -145,7 +145,9 @@ cudaError_t sim_module_load(sim_module *m)
     for (int i = 0; i < n; i++)
         for (int r = 0; r < v[i].nreloc; r++) {
             uint64_t a;
-            if (sim_variable_address(v[i].reloc[r].name, m, &a) != cudaSuccess) continue;
+            if (sim_variable_address(v[i].reloc[r].name, m, &a) != cudaSuccess &&
+                !(a = sim_ptx_function_address(m->ptx, v[i].reloc[r].name)))
+                continue;
             a += v[i].reloc[r].addend;
             memcpy(sim_memory_at(m->global[i].address + v[i].reloc[r].offset, 8), &a, sizeof a);
         }

@@ -142,7 +142,9 @@ char *sim_device_at(uint64_t address, size_t bytes);
 
 /* ---- memory.c ---- */
 cudaError_t sim_memory_start(void); /* reads OOMPROOF_SIM_MEMORY; idempotent */
+enum { SIM_HEAP = 2 };              /* private_entry of a kernel's malloc */
 cudaError_t sim_memory_alloc(size_t bytes, int private_entry, void **out);
+size_t sim_memory_heap_bytes(uint64_t address); /* of a block of that heap; 0: none begins there */
 cudaError_t sim_memory_free(void *p);
 /* Host address of a device range inside one allocation; NULL: not one. */
 char *sim_memory_at(uint64_t address, size_t bytes);

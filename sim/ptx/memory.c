@@ -192,23 +192,31 @@ void emit_convert(emit *e, const stmt *s)
 
 static void barrier(emit *e, const stmt *s)
 {
+    int red = has(s, "red"), arrive = has(s, "arrive"), first = red, part = s->narg - 2 * red == 2;
     e->barriers = 1;
-    if (!only(e, s, " sync warp cta aligned red popc and or u32 pred ")) return;
-    if (has(s, "warp"))
+    if (!only(e, s, " sync arrive warp cta aligned red popc and or u32 pred ")) return;
+    if (has(s, "warp")) {
         fprintf(e->out, "int p_; C->rt->warp(C, SIM_SYNCWARP, %s, 0, 0, 0, &p_);",
                 rd(e, s->arg[0], "u32"));
-    else if (has(s, "red")) {
-        int op = has(s, "popc") ? 0 : has(s, "and") ? 1 : 2;
-        if (s->narg != 3)
-            refuse(e, "bar.red of a part of the block");
-        else
-            wr(e, s->arg[0], op ? "pred" : "u32",
-               fmt(e, "C->rt->barrier_reduce(C, %s, %d, %s)", rd(e, s->arg[1], "u32"), op,
-                   rd(e, s->arg[2], "pred")));
-    } else if (s->narg == 1 && has(s, "sync"))
-        fprintf(e->out, "C->rt->barrier(C, %s);", rd(e, s->arg[0], "u32"));
+        return;
+    }
+    if (s->narg - 2 * red < 1 || s->narg - 2 * red > 2 || (arrive && !part)) {
+        refuse(e, "a form of bar");
+        return;
+    }
+    const char *op = arrive           ? "ARRIVE"
+                     : !red           ? "OR"
+                     : has(s, "popc") ? "POPC"
+                     : has(s, "and")  ? "AND"
+                                      : "OR";
+    const char *call =
+        fmt(e, "C->rt->barrier(C, %s, %s, SIM_BAR_%s, %s)", rd(e, s->arg[first], "u32"),
+            part ? rd(e, s->arg[first + 1], "u32") : "0", op,
+            red ? rd(e, s->arg[s->narg - 1], "pred") : "0");
+    if (red)
+        wr(e, s->arg[0], has(s, "popc") ? "u32" : "pred", call);
     else
-        refuse(e, "a barrier of a part of the block");
+        fprintf(e->out, "%s;", call);
 }
 
 static void shuffle(emit *e, const stmt *s)
@@ -310,6 +318,23 @@ static const char *storage(emit *e, const char *name)
     return "0";
 }
 
+int is_indirect(const stmt *s)
+{
+    int at = s->narg && *s->arg[0] == '(';
+    return at < s->narg && *s->arg[at] == '%';
+}
+
+static void call_of(emit *e, const func *f, char **ret, char **arg)
+{
+    char *name = fmt(e, "F%s", f->name);
+    for (char *p = name; *p; p++)
+        if (*p == '$' || *p == '.') *p = '_';
+    fprintf(e->out, "%s(C", name);
+    for (int i = 0; i < f->nret; i++) fprintf(e->out, ", %s", storage(e, ret[i]));
+    for (int i = 0; i < f->nparam; i++) fprintf(e->out, ", %s", storage(e, arg[i]));
+    fprintf(e->out, ");");
+}
+
 void emit_call(emit *e, const stmt *s)
 {
     char *ret[MAX_ARGS], *arg[MAX_ARGS];
@@ -328,18 +353,37 @@ void emit_call(emit *e, const stmt *s)
         fprintf(e->out, "C->rt->raise(C, SIM_ASSERT, KERNEL, %d, \"assertion failed\");", s->line);
         return;
     }
+    if (!strcmp(callee, "malloc") && nret == 1 && narg == 1) {
+        fprintf(e->out, "*(uint64_t *)%s = C->rt->reserve(C, *(uint64_t *)%s);", storage(e, ret[0]),
+                storage(e, arg[0]));
+        return;
+    }
+    if (!strcmp(callee, "free") && nret == 0 && narg == 1) {
+        fprintf(e->out, "C->rt->release(C, *(uint64_t *)%s);", storage(e, arg[0]));
+        return;
+    }
     const func *f = NULL;
+    if (is_indirect(s)) {
+        fprintf(e->out, "switch (%s) { ", rd(e, callee, "u64"));
+        for (int i = 0; i < e->m->nfunc; i++) {
+            f = &e->m->func[i];
+            uint64_t code = e->reached[i] ? sim_ptx_function_address(e->m, f->name) : 0;
+            if (!code || f->nret != nret || f->nparam != narg) continue;
+            fprintf(e->out, "case %lluull: ", (unsigned long long)code);
+            call_of(e, f, ret, arg);
+            fprintf(e->out, " break; ");
+        }
+        fprintf(e->out,
+                "default: C->rt->raise(C, SIM_INVALID_PC, KERNEL, %d, \"call through a pointer "
+                "to no such function\"); }",
+                s->line);
+        return;
+    }
     for (int i = 0; i < e->m->nfunc; i++)
         if (!strcmp(e->m->func[i].name, callee)) f = &e->m->func[i];
     if (!f || !f->has_body || f->nret != nret || f->nparam != narg) {
         refuse(e, "call of %s", callee);
         return;
     }
-    char *name = fmt(e, "F%s", callee);
-    for (char *p = name; *p; p++)
-        if (*p == '$' || *p == '.') *p = '_';
-    fprintf(e->out, "%s(C", name);
-    for (int i = 0; i < nret; i++) fprintf(e->out, ", %s", storage(e, ret[i]));
-    for (int i = 0; i < narg; i++) fprintf(e->out, ", %s", storage(e, arg[i]));
-    fprintf(e->out, ");");
+    call_of(e, f, ret, arg);
 }
