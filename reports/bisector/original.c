@@ -36,6 +36,25 @@ static pt_status by_scene(pt_queue *q, const pt_fragment *f)
     return st;
 }
 
+/* Without the halo: the project's cut brings at least the voxels that both halves share. */
+static pt_status bare(pt_fragment **half)
+{
+    pt_status st = PT_OK;
+    pt_fragment *f = *half, *g = NULL;
+    int64_t n = 0, *index = malloc(sizeof *index * (size_t)(f->shape.own + 1));
+    if (!index) return pt_fail(PT_ERR_HOST, "no memory for a half");
+    for (int64_t i = 0; i < f->shape.points; i++)
+        if (f->host.own[i]) index[n++] = i;
+    TRY(pt_fragment_take(f, index, NULL, n, &g));
+    g->spatial = 1;
+    g->axis = f->axis;
+    pt_fragment_free(f);
+    *half = g;
+done:
+    free(index);
+    return st;
+}
+
 static pt_status in_space(bi_run *r, pt_queue *q, const pt_fragment *f, pt_ledger *ledger)
 {
     float lo = INFINITY, hi = -INFINITY;
@@ -47,6 +66,7 @@ static pt_status in_space(bi_run *r, pt_queue *q, const pt_fragment *f, pt_ledge
     pt_fragment *half[2];
     pt_status st = pt_split_at(f, &cut, 0, half);
     for (int h = 0; st == PT_OK && h < 2; h++) {
+        if ((st = bare(&half[h])) != PT_OK) break;
         if (half[h]->shape.own > PT_FLOOR) {
             pt_queue_push(q, half[h]);
             continue;
@@ -76,6 +96,7 @@ static pt_status one(bi_run *r, pt_queue *q, pt_fragment *f, pt_ledger *ledger, 
                                 PT_FATE_TRAINED);
     } else if (s->cause == 2 && !r->config.everything) {
         *raised = 1;
+        st = PT_OK;
         s->remedy = BI_STOP;
         n->fate = BI_STOPPED;
     } else {
@@ -117,8 +138,10 @@ pt_status bi_original(bi_run *r, pt_fragment *whole, pt_ledger *ledger)
     if (raised) {
         snprintf(r->message, sizeof r->message, "%s", pt_error_last()->message);
         r->totals.end = BI_RAISED;
-        r->step[r->steps - 1].survives = 0; /* no step is taken */
-        pt_ledger_fail(ledger, PT_FATE_BATCH);
+        pt_ledger_fail(ledger, PT_FATE_BATCH); /* no step is taken */
+        bi_step *last = &r->step[r->steps - 1];
+        last->survives = last->trained = 0;
+        last->dropped = r->totals.points;
     }
     return PT_OK;
 }
