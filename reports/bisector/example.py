@@ -43,7 +43,7 @@ def look(nodes, n):
 
 
 def tree(nodes):
-    place, leaves, step, row, deepest = {}, 0, 76, 74, 0
+    place, leaves, step, row, deepest = {}, 0, 62, 86, 0
 
     def visit(i, depth):
         nonlocal leaves, deepest
@@ -64,7 +64,8 @@ def tree(nodes):
     for i, n in enumerate(nodes):
         if n["parent"] >= 0:
             (ax, ay), (bx, by) = place[n["parent"]], place[i]
-            out.append(f'<path class="edge" d="M{ax} {ay}C{ax} {ay + 36} {bx} {by - 40} {bx} {by}"/>')
+            ay += 38 if n["parent"] else 46  # below its label
+            out.append(f'<path class="edge" d="M{ax} {ay}C{ax} {ay + 12} {bx} {by - 30} {bx} {by}"/>')
     for i, n in enumerate(nodes):
         (x, y), (css, mark) = place[i], look(nodes, n)
         r = 9 + 10 * (n["own"] / nodes[0]["own"]) ** 0.5

@@ -16,6 +16,12 @@ function sizeOf(n) {
   return `${count(n.own)} points` + (halo > 0 ? ` and ${count(halo)} of halo` : "");
 }
 
+function fateWords(n, fate) {
+  const axis = n.children.length ? n.children[0].axis : -1;
+  return ["waits in the queue", "committed", "split by scene", axis < 0 ? "split in space" : `split in space along ${AXIS[axis]}`,
+    "dropped, at the floor", "dropped, since a cut brings nothing", "ended the batch", "never tried"][fate];
+}
+
 function afterwards(run, step) {
   const n = run.nodes[step.node], pieces = n.children.filter(k => k.fate !== FATE.AT_FLOOR || k.ended > k.born);
   const skipped = n.children.filter(k => k.fate === FATE.AT_FLOOR && k.born === k.ended + 1);

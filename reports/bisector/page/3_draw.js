@@ -47,7 +47,7 @@ function drawLegend(to) {
 
 /* Places for all nodes, so that the tree does not move while it grows. */
 function layout(run) {
-  const place = [], step = 46, row = 64;
+  const place = [], step = 46, row = 72;
   let leaves = 0, deepest = 0;
   (function visit(n, depth) {
     deepest = Math.max(deepest, depth);
@@ -59,6 +59,8 @@ function layout(run) {
   return { place, width: Math.max(step * leaves, 60), height: 56 + row * deepest };
 }
 
+const radius = (n, biggest) => 8 + 10 * Math.sqrt(n.own / biggest);
+
 function drawTree(to, run, at, chosen, choose) {
   run.layout ||= layout(run);
   const { place, width, height } = run.layout, biggest = run.nodes[0].own;
@@ -68,15 +70,15 @@ function drawTree(to, run, at, chosen, choose) {
     "aria-label": `${seen.length} fragments so far; the table of attempts says the same in words` });
   for (const n of seen) {
     if (n.parent < 0) continue;
-    const a = place[n.parent], b = place[n.id];
-    picture.append(svg("path", { class: "edge", d: `M${a.x} ${a.y}C${a.x} ${a.y + 32} ${b.x} ${b.y - 36} ${b.x} ${b.y}` }));
+    const a = place[n.parent], b = place[n.id], from = a.y + radius(run.nodes[n.parent], biggest) + 15;
+    picture.append(svg("path", { class: "edge", d: `M${a.x} ${from}C${a.x} ${from + 16} ${b.x} ${b.y - 34} ${b.x} ${b.y}` }));
   }
   for (const n of seen) {
-    const fate = fateAt(run, n, at), p = place[n.id], r = 8 + 10 * Math.sqrt(n.own / biggest);
+    const fate = fateAt(run, n, at), p = place[n.id], r = radius(n, biggest);
     const g = svg("g", { class: "node" + (n.id === now ? " now" : "") + (n.id === chosen ? " chosen" : ""),
       "data-node": n.id });
     const title = svg("title");
-    title.textContent = `${nameOf(n)}: ${sizeOf(n)}, ${LOOK[fate === FATE.NO_GAIN ? FATE.AT_FLOOR : fate].words}`;
+    title.textContent = `${nameOf(n)}: ${sizeOf(n)}, ${fateWords(n, fate)}`;
     const mark = svg("text", { x: p.x, y: p.y + 4, style: `fill:var(--in-${LOOK[fate].css})` });
     mark.textContent = markOf(n, fate);
     const size = svg("text", { x: p.x, y: p.y + r + 12, "font-size": 11 });
@@ -88,8 +90,8 @@ function drawTree(to, run, at, chosen, choose) {
   const left = to.scrollLeft;
   to.replaceChildren(picture);
   to.scrollLeft = left;
-  if (now >= 0 && (place[now].x < left + 30 || place[now].x > left + to.clientWidth - 30))
-    to.scrollLeft = place[now].x - to.clientWidth / 2;
+  const x = place[Math.max(now, 0)].x;
+  if (x < left + 30 || x > left + to.clientWidth - 30) to.scrollLeft = x - to.clientWidth / 2;
 }
 
 function drawQueue(to, run, at) {

@@ -84,7 +84,7 @@ function showCounters() {
   const done = s.work + s.wasted, ended = at === run.steps.length, whole_ = ended && t.end === END.DONE;
   const failed = run.steps.slice(0, at).filter(k => k.cause).length;
   const planner = !t.plan_work ? "—" : whole_ ? against(done, t.plan_work) : `${percent(done / t.plan_work)}`;
-  const chunk = t.chunk_failed ? "dies" : whole_ ? against(done, t.chunk_work) : `${percent(done / t.chunk_work)}`;
+  const chunk = t.chunk_failed ? "fails" : whole_ ? against(done, t.chunk_work) : `${percent(done / t.chunk_work)}`;
   $("counters").replaceChildren(
     counter("attempts", count(at), `of ${count(run.steps.length)}` + (run.settings.original ? "" : `; proven bound ${count(t.bound)}`)),
     counter("retries", count(s.retries), "failures after which it went on"),
@@ -149,7 +149,7 @@ function show(where) {
   if (shownNode >= 0) {
     const n = run.nodes[shownNode], tried = run.steps.slice(0, at).filter(s => s.node === shownNode).length;
     $("piece").textContent = `${nameOf(n)[0].toUpperCase()}${nameOf(n).slice(1)}: ${sizeOf(n)}, ${count(n.voxels)} voxels, `
-      + `tried ${tried} time${tried === 1 ? "" : "s"}: ${LOOK[fateAt(run, n, at)].words || "dropped: a cut brings nothing"}.`;
+      + `tried ${tried} time${tried === 1 ? "" : "s"}: ${fateWords(n, fateAt(run, n, at))}.`;
   } else {
     $("piece").textContent = "Choose a fragment in the tree, or an attempt in the table below, to see what it is.";
   }
