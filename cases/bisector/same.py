@@ -10,7 +10,7 @@ import sys
 
 import chrome
 
-RUNS = 60
+RUNS = 24
 
 
 def settings(seed):

@@ -31,13 +31,6 @@ pt_status bi_grow(void **array, int32_t *room, int32_t n, size_t size)
     return PT_OK;
 }
 
-static uint64_t hash_of_point(int32_t scene, int32_t point)
-{
-    uint64_t x = ((uint64_t)(uint32_t)scene << 32 | (uint32_t)point) * 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 29)) * 0xbf58476d1ce4e5b9u;
-    return x ^ (x >> 32);
-}
-
 /* The axis on which the boxes of two halves lie furthest apart: the one that was cut. */
 static int32_t cut_axis(const bi_node *a, const bi_node *b)
 {
@@ -70,24 +63,15 @@ static void describe(bi_run *r, const pt_fragment *f, bi_node *n)
     n->born = r->steps;
 }
 
+/* Fragments only ever lose points, so one with as many as the last that had its first point is that
+ * one again; with fewer it is a new piece of it. */
 int32_t bi_node_of(bi_run *r, const pt_fragment *f)
 {
-    uint64_t hash = 0;
-    int32_t parent = -1;
-    for (int64_t i = f->shape.points; i-- > 0;) {
-        if (!f->host.own[i]) continue;
-        int32_t scene = f->host.scene[f->host.slot[i]], point = f->host.point[i];
-        hash += hash_of_point(scene, point);
-        parent = r->owner[scene][point];
-    }
-    if (parent >= 0 && r->hash[parent] == hash) return parent;
-    int32_t room = r->node_room;
+    int64_t first = 0;
+    while (!f->host.own[first]) first++;
+    int32_t parent = r->owner[f->host.scene[f->host.slot[first]]][f->host.point[first]];
+    if (parent >= 0 && r->node[parent].own == f->shape.own) return parent;
     if (bi_grow((void **)&r->node, &r->node_room, r->nodes, sizeof *r->node) != PT_OK) return -1;
-    if (room != r->node_room) {
-        uint64_t *p = realloc(r->hash, sizeof *p * (size_t)r->node_room);
-        if (!p) return -1;
-        r->hash = p;
-    }
     int32_t id = r->nodes++;
     bi_node *n = &r->node[id];
     *n = (bi_node){.parent = parent, .axis = -1, .ended = -1};
@@ -95,7 +79,6 @@ int32_t bi_node_of(bi_run *r, const pt_fragment *f)
     for (int32_t other = id - 1; n->spatial && other > parent; other--)
         if (r->node[other].parent == parent)
             n->axis = r->node[other].axis = cut_axis(n, &r->node[other]);
-    r->hash[id] = hash;
     for (int64_t i = 0; i < f->shape.points; i++)
         if (f->host.own[i]) r->owner[f->host.scene[f->host.slot[i]]][f->host.point[i]] = id;
     return id;
@@ -169,7 +152,6 @@ void bi_free(bi_run *r)
         free(r->owner[s]);
     }
     free(r->node);
-    free(r->hash);
     free(r->step);
     free(r->queue);
     *r = (bi_run){0};

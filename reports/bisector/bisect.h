@@ -93,7 +93,6 @@ typedef struct bi_run {
     bi_config config;
     pt_scene scene[BI_MAX_SCENES];
     bi_node *node;
-    uint64_t *hash; /* [nodes] of a node's own points */
     bi_step *step;
     int32_t *queue;
     int32_t nodes, steps, queued, node_room, step_room, queue_room;
@@ -117,7 +116,7 @@ int32_t bi_need(int64_t voxels, int64_t gather_rows);
 int32_t bi_cost(int64_t voxels);
 
 pt_status bi_scenes(bi_run *r);
-/* The node of a fragment on the host, made when it is new. */
+/* The node of a fragment on the host with own points, made when it is new. */
 int32_t bi_node_of(bi_run *r, const pt_fragment *f);
 /* A new step: f is about to be attempted, rest are queued. */
 bi_step *bi_begin(bi_run *r, const pt_fragment *f, const pt_queue *rest);

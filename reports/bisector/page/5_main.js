@@ -207,11 +207,10 @@ async function start() {
   fillBugs(6);
   fromAddress();
   drawLegend($("legend"));
-  let waiting = false;
-  const later = () => {
-    if (waiting) return;
-    waiting = true;
-    requestAnimationFrame(() => { waiting = false; changed(); });
+  let waiting = 0;
+  const later = () => { /* not at every place that a slider passes */
+    clearTimeout(waiting);
+    waiting = setTimeout(changed, 60);
   };
   $("controls").addEventListener("input", later);
   $("controls").addEventListener("submit", e => { e.preventDefault(); later(); });
@@ -220,12 +219,13 @@ async function start() {
     $(id).addEventListener("click", () => { stop(); show(by()); });
   $("play").addEventListener("click", togglePlay);
   $("at").addEventListener("input", () => { stop(); show(Number($("at").value)); });
+  $("log").addEventListener("click", () => { $("log").value = ""; }); /* the same file again, when it has grown */
   $("log").addEventListener("change", async () => {
     const file = $("log").files[0];
     if (file) showLog($("run"), readLog(await file.text()));
   });
   document.addEventListener("keydown", keys);
   changed();
-  window.bisector = { dump: engine.dump }; /* for the case that compares it with the native program */
+  window.bisector = { dump: engine.dump, shown: () => ({ run, at }) }; /* for the cases that hold the page against it */
 }
 start();
