@@ -70,7 +70,6 @@ def main(page, driver, first):
     native = [json.loads(line) for line in native]
     for name, program, take in (("chromium", browser, in_browser), ("node", node, in_node)):
         if not program:
-            print(f"{name} is not installed")
             continue
         other = take(os.path.abspath(page), program, runs)
         if len(native) != RUNS or len(other) != RUNS:
@@ -81,6 +80,7 @@ def main(page, driver, first):
                 sys.exit(f"{name}, {why}\nrepeat: {driver} {' '.join(map(str, runs[i]))}")
         steps = sum(d["totals"][6] for d in native)
         print(f"{RUNS} random batches, {steps} attempts: the same natively and in {name}")
+        return
 
 
 if len(sys.argv) not in (3, 4):
