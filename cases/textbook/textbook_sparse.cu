@@ -160,11 +160,13 @@ __global__ void softmax_online(const float *in, int n, float *out)
         high = h;
     }
     for (int d = 16; d; d /= 2) {
-        float h = __shfl_xor_sync(~0u, high, d), s = __shfl_xor_sync(~0u, sum, d), m = fmaxf(h, high);
+        float h = __shfl_xor_sync(~0u, high, d), s = __shfl_xor_sync(~0u, sum, d),
+              m = fmaxf(h, high);
         if (m > -INFINITY) sum = sum * __expf(high - m) + s * __expf(h - m);
         high = m;
     }
-    for (int i = lane; i < n; i += 32) out[(size_t)row * n + i] = __fdividef(__expf(x[i] - high), sum);
+    for (int i = lane; i < n; i += 32)
+        out[(size_t)row * n + i] = __fdividef(__expf(x[i] - high), sum);
 }
 
 static std::vector<double> softmax_of(const std::vector<float> &in, int n)
@@ -183,7 +185,8 @@ START_TEST(softmax_of_rows_in_two_ways)
 {
     for (int n : {1, 31, 100, 1000}) {
         std::vector<float> in = numbers<float>(8 * n, 4000, -2000);
-        for (float &x : in) x /= 32; /* as low as -62: exp underflows to denormals, not to nonsense */
+        for (float &x : in)
+            x /= 32; /* as low as -62: exp underflows to denormals, not to nonsense */
         std::vector<double> want = softmax_of(in, n);
         device<float> a(in), o(8 * n), p(8 * n);
         RUN(8, 128, softmax, a, n, o);
@@ -195,12 +198,13 @@ START_TEST(softmax_of_rows_in_two_ways)
 }
 END_TEST
 
-__global__ void layer_norm(const float *in, const float *scale, const float *shift, int n, float eps,
-                           float *out, float *mean_out)
+__global__ void layer_norm(const float *in, const float *scale, const float *shift, int n,
+                           float eps, float *out, float *mean_out)
 {
     extern __shared__ float row[];
     float sum = 0, squares = 0;
-    for (int i = threadIdx.x; i < n; i += blockDim.x) sum += row[i] = in[(size_t)blockIdx.x * n + i];
+    for (int i = threadIdx.x; i < n; i += blockDim.x)
+        sum += row[i] = in[(size_t)blockIdx.x * n + i];
     float mean = block_reduce(sum, 0, sum_of()) / n;
     for (int i = threadIdx.x; i < n; i += blockDim.x) squares += (row[i] - mean) * (row[i] - mean);
     float rstd = rsqrtf(block_reduce(squares, 0, sum_of()) / n + eps);
@@ -212,8 +216,8 @@ __global__ void layer_norm(const float *in, const float *scale, const float *shi
 START_TEST(layers_are_normalised)
 {
     for (int n : {1, 48, 129, 1000}) {
-        std::vector<float> in = numbers<float>(5 * n, 1000, -200, 1), g = numbers<float>(n, 9, -4, 2),
-                           b = numbers<float>(n, 9, -4, 3);
+        std::vector<float> in = numbers<float>(5 * n, 1000, -200, 1),
+                           g = numbers<float>(n, 9, -4, 2), b = numbers<float>(n, 9, -4, 3);
         std::vector<double> want(5 * n), means(5);
         for (int r = 0; r < 5; r++) {
             double squares = 0;

@@ -24,7 +24,8 @@ template <int RADIUS, int BLOCK> static void check_line(void)
     for (int n : {1, BLOCK - 1, BLOCK, 5 * BLOCK + 3}) {
         std::vector<int> in = numbers<int>(n, 100), want(n);
         for (int i = 0; i < n; i++)
-            for (int d = -RADIUS; d <= RADIUS; d++) want[i] += i + d >= 0 && i + d < n ? in[i + d] : 0;
+            for (int d = -RADIUS; d <= RADIUS; d++)
+                want[i] += i + d >= 0 && i + d < n ? in[i + d] : 0;
         device<int> a(in), o(n);
         RUN(blocks_for(n, BLOCK), BLOCK, (blur_line<RADIUS, BLOCK>), a, n, o);
         same(o.host(), want, "line");
@@ -77,8 +78,8 @@ START_TEST(heat_spreads_in_a_plane)
                         int v = y + dy < 0 ? 0 : y + dy >= h ? h - 1 : y + dy;
                         return last[v * w + u];
                     };
-                    want[y * w + x] = 0.5f * at(0, 0) +
-                                      0.125f * (at(0, -1) + at(0, 1) + at(-1, 0) + at(1, 0));
+                    want[y * w + x] =
+                        0.5f * at(0, 0) + 0.125f * (at(0, -1) + at(0, 1) + at(-1, 0) + at(1, 0));
                 }
             RUN(dim3(blocks_for(w, 16), blocks_for(h, 8)), dim3(16, 8), heat, from, to, w, h);
             std::swap(from, to);
@@ -97,7 +98,7 @@ __global__ void seven_points(const int *in, int *out, int nx, int ny, int nz)
     bool inside = x < nx && y < ny;
     auto at = [=](int u, int v, int w) {
         return u >= 0 && u < nx && v >= 0 && v < ny && w >= 0 && w < nz ? in[(w * ny + v) * nx + u]
-                                                                       : 0;
+                                                                        : 0;
     };
     int below = 0, here = at(x, y, 0), above;
     for (int z = 0; z < nz; z++) {
@@ -153,7 +154,8 @@ __global__ void convolve(const int *in, int *out, int width, int height)
     out[y * width + x] = sum;
 }
 
-template <bool ROWS> __global__ void convolve_separately(const int *in, int *out, int width, int height)
+template <bool ROWS>
+__global__ void convolve_separately(const int *in, int *out, int width, int height)
 {
     extern __shared__ int line[];
     int along = ROWS ? width : height, stride = ROWS ? 1 : width;
@@ -214,10 +216,12 @@ __global__ void life(const unsigned char *in, unsigned char *out, int width, int
 __global__ void life_words(const unsigned *in, unsigned *out, int height)
 {
     int lane = threadIdx.x, y = blockIdx.x;
-    unsigned bit0 = 0, bit1 = 0, bit2 = 0, here = 0; /* the sum of nine, by bits; 8 and 9 are as 0, 1 */
+    unsigned bit0 = 0, bit1 = 0, bit2 = 0,
+             here = 0; /* the sum of nine, by bits; 8 and 9 are as 0, 1 */
     for (int dy = -1; dy <= 1; dy++) {
         unsigned w = in[(y + dy + height) % height * 32 + lane];
-        unsigned left = __shfl_sync(~0u, w, (lane + 31) % 32), right = __shfl_sync(~0u, w, lane + 1);
+        unsigned left = __shfl_sync(~0u, w, (lane + 31) % 32),
+                 right = __shfl_sync(~0u, w, lane + 1);
         unsigned cells[3] = {__funnelshift_l(left, w, 1), w, __funnelshift_r(w, right, 1)};
         if (dy == 0) here = w;
         for (unsigned c : cells) {
