@@ -209,7 +209,6 @@ enum {
 };
 /* Runs a grid to its end. 0, or the CUDA error that stopped it. */
 int sim_grid_run(const sim_function *f, dim3 grid, dim3 block, size_t dynamic_shared, void **args);
-extern __thread int sim_in_kernel;
 
 /* Around the body of every entry. */
 #define ENTER()                                               \
