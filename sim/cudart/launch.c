@@ -72,6 +72,34 @@ static void **keep(const sim_kernel_info *k, void **args)
     return kept;
 }
 
+/* OOMPROOF_SIM_NO_PTX=skip: for programs whose numbers do not matter, a kernel that has no PTX does
+ * nothing; how often is told at the end. */
+static unsigned long long skipped;
+
+static void tell_skipped(void)
+{
+    sim_say("%llu launches of kernels without PTX were skipped (OOMPROOF_SIM_NO_PTX=skip): results "
+            "are not to be trusted",
+            skipped);
+}
+
+int sim_skips_missing(void)
+{
+    static int skips = -1;
+    const char *s = getenv("OOMPROOF_SIM_NO_PTX");
+    if (skips >= 0) return skips;
+    skips = s && !strcmp(s, "skip");
+    if (s && *s && !skips && strcmp(s, "fail"))
+        sim_say("OOMPROOF_SIM_NO_PTX=%s: expected fail or skip; fail is taken", s);
+    return skips;
+}
+
+static cudaError_t skip(void)
+{
+    if (!skipped++) atexit(tell_skipped);
+    return cudaSuccess;
+}
+
 /* Whether this could run on a card; loads the kernel. */
 static cudaError_t possible(sim_function *f, dim3 g, dim3 b, size_t shared)
 {
@@ -94,6 +122,7 @@ static cudaError_t launch(sim_function *f, dim3 g, dim3 b, void **args, size_t s
     struct CUstream_st *s = sim_stream(stream);
     cudaError_t e = possible(f, g, b, shared);
     if (e == cudaErrorInvalidDeviceFunction || !s) return s ? e : cudaErrorInvalidResourceHandle;
+    if (e == cudaErrorNoKernelImageForDevice && sim_skips_missing()) return skip();
     if (e != cudaSuccess) return e;
     waiting w = {f, g, b, shared, args, NULL};
     if (sim_lazy() || sim_capturing(s)) w.args = w.kept = keep(f->info, args);

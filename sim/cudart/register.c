@@ -1,5 +1,6 @@
 /* register.c - what the constructors of nvcc-made objects tell: modules, kernels, variables. They
  * run before main and without a device, so nothing is parsed before it is needed. */
+#include "fatbin.h"
 #include "state.h"
 
 /* called by code that nvcc makes; no public header declares them */
@@ -92,19 +93,21 @@ sim_function *sim_function_next(sim_function *f)
 
 cudaError_t sim_module_read(sim_module *m)
 {
-    const char *reason = "";
     char error[256];
-    if (m->read) return m->ptx ? cudaSuccess : cudaErrorInvalidKernelImage;
+    sim_fatbin_text ptx = {0};
+    if (m->read) return m->ptx ? cudaSuccess : m->unread;
     m->read = 1;
-    m->text = sim_fatbin_ptx(m->fatbin, &m->text_bytes, &reason);
-    if (!m->text) {
-        sim_say("this program's device code cannot be run: %s", reason);
-        return cudaErrorInvalidKernelImage;
+    const char *reason = sim_fatbin_ptx(m->fatbin, &ptx);
+    if (reason) {
+        if (!sim_skips_missing()) sim_say("this program's device code cannot be run: %s", reason);
+        return m->unread = cudaErrorNoKernelImageForDevice;
     }
+    m->text = ptx.text; /* kept: the key of the compiled kernels is made of it */
+    m->text_bytes = ptx.bytes;
     m->ptx = sim_ptx_parse(m->text, m->text_bytes, error, sizeof error);
     if (!m->ptx) {
         sim_say("this program's PTX cannot be read: %s", error);
-        return cudaErrorInvalidPtx;
+        return m->unread = cudaErrorInvalidPtx;
     }
     return cudaSuccess;
 }

@@ -45,11 +45,23 @@ static void tick(sim_ctx *c, const char *kernel, int line)
 /* What kernels share: the heap, and lists of blocks that it changes. */
 static pthread_mutex_t shared = PTHREAD_MUTEX_INITIALIZER;
 
+/* A parameter of the kernel whose address was taken: it may be read. */
+static int in_parameters(const worker *w, uint64_t a, uint32_t n)
+{
+    const sim_kernel_info *k = w->running->info;
+    for (int i = 0; i < k->nparam; i++) {
+        uint64_t inside = a - (uint64_t)(uintptr_t)w->arguments[i];
+        if (inside < k->param_bytes[i] && n <= k->param_bytes[i] - inside) return 1;
+    }
+    return 0;
+}
+
 static char *address(sim_ctx *c, uint64_t a, uint32_t n, int access)
 {
     worker *w = (worker *)c;
     if (a - (uint64_t)(uintptr_t)c->shared + n <= c->shared_bytes) return (char *)(uintptr_t)a;
     if (a - c->stack + n <= c->stack_bytes) return (char *)(uintptr_t)a;
+    if (access == SIM_READ && in_parameters(w, a, n)) return (char *)(uintptr_t)a;
     if (c->many) pthread_mutex_lock(&shared);
     char *host = sim_device_at(a, n);
     if (c->many) pthread_mutex_unlock(&shared);

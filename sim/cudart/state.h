@@ -183,7 +183,8 @@ struct sim_module {
     const char *text;
     size_t text_bytes;
     int read;
-    uint64_t key; /* of its compiled kernels; 0: not known yet */
+    cudaError_t unread; /* why ptx is NULL */
+    uint64_t key;       /* of its compiled kernels; 0: not known yet */
     struct sim_global {
         const char *name;
         uint64_t address;
@@ -192,10 +193,12 @@ struct sim_module {
     int nglobal;
     sim_module *next;
 };
-/* fatbin.c: the PTX text in a registered fat binary; NULL with a reason */
-const char *sim_fatbin_ptx(const void *wrapper, size_t *bytes, const char **reason);
-cudaError_t sim_module_read(sim_module *m); /* finds and parses the PTX */
+/* Finds and parses the PTX; 209 where there is none. */
+cudaError_t sim_module_read(sim_module *m);
 cudaError_t sim_module_load(sim_module *m); /* ... and places its variables */
+
+/* ---- launch.c ---- */
+int sim_skips_missing(void); /* OOMPROOF_SIM_NO_PTX=skip */
 
 /* ---- jit.c ---- */
 /* The kernel compiled and loaded; *info NULL and a message on stderr when it cannot be. */
