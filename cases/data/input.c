@@ -212,7 +212,7 @@ START_TEST(class_map_errors_name_the_line)
     static const struct {
         const char *text, *says;
     } bad[] = {{"1 0\n2\n", "line 2"}, {"1 0\n\n70000 1\n", "line 3"}, {"1 -1\n", "line 1"},
-               {"1 64\n", "line 1"},   {"1 0\n1 1\n", "line 2"},     {"# nothing\n", "no class"}};
+               {"1 64\n", "line 1"},   {"1 0\n1 1\n", "line 2"},       {"# nothing\n", "no class"}};
     pt_class_map m;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         ck_assert_int_eq(

@@ -159,6 +159,7 @@ static int read_ascii(reader *r, double *out)
 static pt_status value(reader *r, type t, int64_t row, double *out)
 {
     if (r->format ? read_binary(r, t, out) : read_ascii(r, out)) return PT_OK;
+    r->line += !r->format; /* it counts the line ends before; the place is the line after */
     if (!r->format && r->at < r->end) return bad(r, "not a number");
     return pt_fail(PT_ERR_INPUT, "%s: byte %td: truncated: the file ends inside item %lld", r->path,
                    r->at - r->start, (long long)row);
