@@ -335,3 +335,16 @@ void make(int k, int n, double odd, made *out)
     odd_y = odd;
     table[k].make(out, n, table[k].a, table[k].b, table[k].c);
 }
+
+int write_made(const made *m, const char *folder)
+{
+    char path[600];
+    for (int p = 0; p < m->parts; p++) {
+        snprintf(path, sizeof path, "%s/%s", folder, m->file[p]);
+        FILE *f = fopen(path, "wb");
+        if (!f) return 0;
+        size_t n = fwrite(m->bytes[p], 1, m->n[p], f);
+        if (fclose(f) != 0 || n != m->n[p]) return 0;
+    }
+    return 1;
+}

@@ -24,6 +24,9 @@ typedef struct made {
 int made_count(void);
 void make(int k, int n, double odd, made *out);
 
+/* Writes the files of m into a folder; 0: that went wrong. */
+int write_made(const made *m, const char *folder);
+
 /* Packs n bytes as LZF with every kind of item; returns the packed size, at most n + n / 32 + 1. */
 size_t lzf_pack(const unsigned char *in, size_t n, unsigned char *out);
 

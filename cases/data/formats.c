@@ -31,7 +31,8 @@ static void write_file(const char *name, const void *bytes, size_t n)
 
 static void write_all(const made *m)
 {
-    for (int p = 0; p < m->parts; p++) write_file(m->file[p], m->bytes[p], m->n[p]);
+    path_of("");
+    ck_assert_int_eq(write_made(m, folder), 1);
 }
 
 static void remove_all(const made *m)
