@@ -19,6 +19,13 @@ need pgrep procps
 pkg-config --exists check 2>/dev/null || missing="$missing check"
 pkg-config --exists openblas 2>/dev/null || missing="$missing libopenblas-dev"
 [ "${1:-}" = coverage ] && need lcov lcov
+if [ "${1:-}" = bisector ]; then # the page's WebAssembly
+    need clang clang
+    need wasm-ld lld
+    need /usr/include/wasm32-wasi/stdlib.h wasi-libc
+    set -- /usr/lib/llvm-*/lib/clang/*/lib/wasi/libclang_rt.builtins-wasm32.a
+    need "$1" libclang-rt-dev-wasm32
+fi
 if [ -n "$missing" ]; then
     if [ "$(id -u)" = 0 ]; then as=""; elif sudo -n true 2>/dev/null; then as="sudo -n"; else as="none"; fi
     if [ "$as" = none ] || ! command -v apt-get >/dev/null 2>&1; then

@@ -129,6 +129,8 @@ const char *rd(emit *e, const char *o, const char *t)
         if (s && s->kind != Y_REG)
             return fmt(e, "(%s + (%s)%s)", variable_address(e, s, t), ctype(t), plus + 1);
     }
+    uint64_t code = sim_ptx_function_address(e->m, o);
+    if (code && bits_of(t) == 64) return fmt(e, "(%s)%lluull", ctype(t), (unsigned long long)code);
     refuse(e, "operand %s not understood", o);
     return "0";
 }

@@ -300,6 +300,10 @@ static void body(parser *P, func *f)
                     s->kind = S_TARGETS;
                     s->narg = split(P, until(P, ";"), s->arg, MAX_ARGS);
                     P->p++;
+                } else if (!strncmp(P->p, ".callprototype", 14)) {
+                    s->kind = S_TARGETS; /* the operands of the call say as much */
+                    until(P, ";");
+                    P->p++;
                 }
             } else if (!strncmp(t, ".reg ", 5))
                 reg_directive(P, f, t);
@@ -527,6 +531,14 @@ int sim_ptx_kernels(const sim_ptx *m, const sim_ptx_kernel **out)
 {
     *out = m->kernel;
     return m->nkernel;
+}
+
+uint64_t sim_ptx_function_address(const sim_ptx *m, const char *name)
+{
+    for (int i = 0; i < m->nfunc; i++)
+        if (!m->func[i].entry && m->func[i].has_body && !strcmp(m->func[i].name, name))
+            return PTX_CODE + 16 * (uint64_t)i;
+    return 0;
 }
 
 int sim_ptx_vars(const sim_ptx *m, const sim_ptx_var **out)
