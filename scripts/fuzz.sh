@@ -1,12 +1,12 @@
 #!/bin/sh
 # fuzz.sh [SECONDS [TARGET...]] - coverage-guided fuzzing (clang's libFuzzer, ASan, UBSan) of what reads others' bytes, for
 # SECONDS each (60): rules (the rule parser), trace (the trace reader), ptx (the translator), fatbin (the reader of fat
-# binaries). What it finds is left in build/fuzz; seeds are in cases/fuzz, or made here.
+# binaries), scenes (the readers of scenes). What it finds is left in build/fuzz; seeds are in cases/fuzz, or made here.
 set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
-[ $# -gt 0 ] || set -- rules trace ptx fatbin
+[ $# -gt 0 ] || set -- rules trace ptx fatbin scenes
 command -v clang >/dev/null || { echo "fuzz.sh needs clang: apt install clang"; exit 2; }
 flags="-g -O1 -fsanitize=fuzzer,address,undefined"
 zstd=
@@ -40,8 +40,17 @@ for target in "$@"; do
         clang $flags -Isim/cudart cases/fuzz/fatbin.c sim/cudart/fatbin.c $zstd -o build/fuzz/fuzz_fatbin
         python3 scripts/fatbins.py build/cases/sim_probe* build/fuzz/seeds_fatbin
         fuzz fatbin seeds_fatbin 4096 ;;
+    scenes)
+        data=trainer/data
+        clang $flags -Itrainer -I$data cases/fuzz/scenes.c $data/classmap.c $data/flat.c $data/formats.c $data/kitti.c \
+            $data/las.c $data/lzf.c $data/npy.c $data/npyscene.c $data/pcd.c $data/ply.c $data/roles.c $data/scene.c -lm \
+            -o build/fuzz/fuzz_scenes
+        clang -g cases/fuzz/seeds.c cases/data/files.c -o build/fuzz/seeds
+        build/fuzz/seeds build/fuzz/seeds_scenes
+        # a header must not be able to ask for much more than the file: 4 KiB of LZF are at most 352 KiB, 10 MiB as points
+        fuzz scenes seeds_scenes 4096 -malloc_limit_mb=16 ;;
     *)
-        echo "fuzz.sh: no target $target; there are rules, trace, ptx, fatbin" >&2
+        echo "fuzz.sh: no target $target; there are rules, trace, ptx, fatbin, scenes" >&2
         exit 2 ;;
     esac
 done
