@@ -323,7 +323,7 @@ START_TEST(printf_writes_from_kernels)
     for (size_t n = 0, k; (k = (size_t)read(pipes[0], text + n, sizeof text - 1 - n)) > 0; n += k) {
     }
     OK(e);
-    snprintf(want, sizeof want, "text -3|   42|42   |00042 7 ff q%% %lld 2.500 1.23e+04 ",
+    snprintf(want, sizeof want, "text -3|   42|42   |00042 7 ff q%% %lld 2.500 1.23e+04\n",
              -(1ll << 40));
     ck_assert_msg(!strncmp(text, want, strlen(want)) && strstr(text, "\n1 2\nno argument\n"), "%s",
                   text);

@@ -516,6 +516,12 @@ static const struct {
     {"bfe", " u32 s32 u64 s64 ", 4, op_bits},
     {"prmt", " b32 ", 4, op_prmt},
     {"lop3", " b32 ", 5, op_lop3},
+    {"sad", INTS, 4, emit_rare},
+    {"dp2a", " lo hi u32 s32 ", 4, emit_rare},
+    {"bmsk", " clamp wrap b32 ", 3, emit_rare},
+    {"szext", " clamp wrap u32 s32 ", 3, emit_rare},
+    {"vabsdiff4", " u32 s32 add ", 4, emit_rare},
+    {"alloca", " u64 ", 0, emit_rare},
     {"dp4a", " u32 s32 ", 4, op_dp4a},
     {"setp",
      INTS BITS FLOATS
