@@ -366,8 +366,19 @@ static void rt_tick(sim_ctx *c, const char *kernel, int line)
     sim_switch(&me->stack, f->stack);
 }
 
+/* A kernel's parameters may be read through a register: an array in one, indexed. */
+static int is_argument(uint64_t a, uint32_t n)
+{
+    for (int i = 0; i < running->info->nparam; i++) {
+        uint64_t at = a - (uint64_t)(uintptr_t)arguments[i];
+        if (at < running->info->param_bytes[i] && n <= running->info->param_bytes[i] - at) return 1;
+    }
+    return 0;
+}
+
 static char *rt_address(sim_ctx *c, uint64_t a, uint32_t n, int access)
 {
+    if (access == SIM_READ && is_argument(a, n)) return (char *)(uintptr_t)a;
     char *host = sim_memory_at(a, n);
     if (host) return host;
     if (a - (uint64_t)(uintptr_t)c->shared + n <= c->shared_bytes) return (char *)(uintptr_t)a;

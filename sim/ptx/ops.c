@@ -534,7 +534,7 @@ static const struct {
     {"selp", INTS BITS FLOATS, 4, op_select},
     {"slct", INTS BITS FLOATS, 4, op_select},
     {"mov", INTS BITS FLOATS " pred ", 2, op_mov},
-    {"cvta", " to global shared local const u64 ", 2, op_cvta},
+    {"cvta", " to global shared local const param u64 ", 2, op_cvta},
     {"isspacep", " global shared local ", 2, op_isspacep},
     {"cvt", NULL, 2, emit_convert},
     {"ld", NULL, 2, emit_memory},
