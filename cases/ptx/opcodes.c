@@ -76,7 +76,8 @@ static void run_rows(const row *r, int n)
         const sim_kernel_info *k = dlsym(h, "sim_kernel");
         uint64_t out = 0xdeadu, a = r[i].a, b = r[i].b, o = (uint64_t)(uintptr_t)&out;
         sim_calls calls = {.raise = raise_, .address = address_};
-        sim_ctx ctx = {.rt = &calls};
+        uint64_t here = (uint64_t)(uintptr_t)&calls; /* local memory: the stack around */
+        sim_ctx ctx = {.rt = &calls, .stack = here - (1 << 16), .stack_bytes = 1 << 17};
         void *args[] = {&a, &b, &o};
         ck_assert_msg(setjmp(raised) == 0, "%s: %s", r[i].code, why);
         k->entry(&ctx, args);
@@ -212,6 +213,36 @@ static int refused(const char *code, char *says, size_t room)
     sim_ptx_free(m);
     return n;
 }
+
+START_TEST(rare_instructions_follow_their_definition)
+{
+    static const row rows[] = {
+        {U32("sad.s32 %r1, %r2, %r3, %r2;"), (uint32_t)-5, 7, 7},
+        {U32("sad.u32 %r1, %r2, %r3, %r2;"), (uint32_t)-5, 7, 0xffffffefu},
+        {U32("dp2a.lo.s32.s32 %r1, %r2, %r3, %r2;"), 0x30002, 0x06fe0104, 0x3000d},
+        {U32("dp2a.hi.s32.s32 %r1, %r2, %r3, %r2;"), 0x30002, 0x06fe0104, 0x30010},
+        {U32("dp2a.hi.u32.u32 %r1, %r2, %r3, %r2;"), 0x30002, 0x06fe0104, 0x30210},
+        {U32("bmsk.clamp.b32 %r1, %r2, %r3;"), 4, 8, 0xff0},
+        {U32("bmsk.clamp.b32 %r1, %r2, %r3;"), 28, 8, 0xf0000000u},
+        {U32("bmsk.clamp.b32 %r1, %r2, %r3;"), 40, 1, 0},
+        {U32("bmsk.clamp.b32 %r1, %r2, %r3;"), 0, 40, 0xffffffffu},
+        {U32("bmsk.wrap.b32 %r1, %r2, %r3;"), 40, 33, 0x100},
+        {U32("szext.clamp.s32 %r1, %r2, %r3;"), 0x18f, 8, 0xffffff8fu},
+        {U32("szext.clamp.u32 %r1, %r2, %r3;"), 0x18f, 8, 0x8f},
+        {U32("szext.wrap.u32 %r1, %r2, %r3;"), 0x18f, 36, 0xf},
+        {U32("szext.clamp.s32 %r1, %r2, %r3;"), 0x80000001u, 40, 0x80000001u},
+        {U32("szext.clamp.s32 %r1, %r2, %r3;"), 0x80000001u, 0, 0},
+        {U32("vabsdiff4.u32.u32.u32 %r1, %r2, %r3, %r2;"), 0x01ff1005, 0x02011007, 0x01fe0002},
+        {U32("vabsdiff4.u32.s32.s32 %r1, %r2, %r3, %r2;"), 0x01ff1005, 0x02011007, 0x01020002},
+        {U32("vabsdiff4.u32.u32.u32.add %r1, %r2, %r3, %r2;"), 0x01ff1005, 0x02011007, 0x01ff1106},
+        {"mov.u64 %rd4, %clock64; mov.u64 %rd5, %clock64; sub.u64 %rd1, %rd5, %rd4;", 0, 0, 64},
+        {"mov.b64 %rd4, 24; alloca.u64 %rd5, %rd4, 16; st.local.u64 [%rd5+16], %rd2; "
+         "ld.local.u64 %rd1, [%rd5+16];",
+         77, 0, 77},
+    };
+    run_rows(rows, COUNT(rows));
+}
+END_TEST
 
 START_TEST(an_unknown_modifier_is_refused_by_name_and_line)
 {

@@ -222,6 +222,52 @@ START_TEST(device_functions_recurse)
 }
 END_TEST
 
+/* ---- structures as parameters: an array in one is indexed where it lies, or by its address ----
+ */
+struct filter {
+    int taps;
+    short weight[37];
+};
+
+__global__ void by_value(filter f, const int *in, int n, int *out)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x, sum = 0;
+    if (i >= n) return;
+    for (int k = 0; k < f.taps; k++) sum += f.weight[k] * in[(i + k) % n];
+    out[i] = sum + f.weight[in[i] % 37];
+}
+
+__device__ __noinline__ int weights_at(const filter *f, int k)
+{
+    return f->weight[k % 37] * f->taps;
+}
+
+__global__ void by_address(const __grid_constant__ filter f, int n, int *out)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = weights_at(&f, i);
+}
+
+START_TEST(arrays_in_parameters_are_indexed)
+{
+    for (int n : {1, 64, 333}) {
+        filter f = {11, {}};
+        for (int k = 0; k < 37; k++) f.weight[k] = (short)(k * k - 30 * k);
+        std::vector<int> in = numbers<int>(n, 1000), want(n), other(n);
+        for (int i = 0; i < n; i++) {
+            want[i] = f.weight[in[i] % 37];
+            other[i] = f.weight[i % 37] * 11;
+            for (int k = 0; k < 11; k++) want[i] += f.weight[k] * in[(i + k) % n];
+        }
+        device<int> a(in), o(n), p(n);
+        RUN(blocks_for(n, 32), 32, by_value, f, a, n, o);
+        RUN(blocks_for(n, 32), 32, by_address, f, n, p);
+        same(o.host(), want, "by value");
+        same(p.host(), other, "by address");
+    }
+}
+END_TEST
+
 /* ---- templates: variadic, by policy, a lambda as a parameter ---- */
 template <class... T> __device__ auto sum_of(T... x)
 {
@@ -323,7 +369,7 @@ START_TEST(printf_writes_from_kernels)
     for (size_t n = 0, k; (k = (size_t)read(pipes[0], text + n, sizeof text - 1 - n)) > 0; n += k) {
     }
     OK(e);
-    snprintf(want, sizeof want, "text -3|   42|42   |00042 7 ff q%% %lld 2.500 1.23e+04",
+    snprintf(want, sizeof want, "text -3|   42|42   |00042 7 ff q%% %lld 2.500 1.23e+04\n",
              -(1ll << 40));
     ck_assert_msg(!strncmp(text, want, strlen(want)) && strstr(text, "\n1 2\nno argument\n"), "%s",
                   text);

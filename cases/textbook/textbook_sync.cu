@@ -1,6 +1,8 @@
 /* textbook_sync.cu - how threads wait for each other: barriers with threads gone, locks, flags,
  * tickets, fences, queues in shared memory. */
 #include "book.h"
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* ---- threads that leave before a barrier ---- */
 __global__ void leave_early(const int *in, int n, int *out)
@@ -257,6 +259,33 @@ START_TEST(a_producer_arrives_and_a_consumer_waits)
         device<int> o(rounds * 32);
         RUN(1, 64, arrive_and_wait, rounds, o);
         same(o.host(), want, "handed over");
+    }
+}
+END_TEST
+
+/* What a GPU would hang on, or must not be asked: parts that never fill, counts that are no warps.
+ */
+__global__ void bad_barrier(int how)
+{
+    if (how == 0 && threadIdx.x < 32) asm volatile("bar.sync 1, 64;" ::: "memory");
+    if (how == 1) barrier_of(1, 40 * how);
+    if (how == 2 && threadIdx.x < 32)
+        asm volatile("bar.arrive 1, 64; bar.arrive 1, 64;" ::: "memory");
+}
+
+START_TEST(a_barrier_of_a_part_that_cannot_fill_is_an_error)
+{
+    static const cudaError_t want[] = {cudaErrorLaunchFailure, cudaErrorIllegalInstruction,
+                                       cudaErrorLaunchFailure};
+    for (int how = 0; how < 3; how++) { /* the error stays: a process of its own for each */
+        pid_t child = fork();
+        if (child == 0) {
+            bad_barrier<<<1, 64>>>(how);
+            _exit(cudaDeviceSynchronize() == want[how] ? 0 : 1);
+        }
+        int status = -1;
+        waitpid(child, &status, 0);
+        ck_assert_msg(status == 0, "case %d ends with %d", how, status);
     }
 }
 END_TEST

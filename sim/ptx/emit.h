@@ -55,6 +55,7 @@ void emit_instruction(emit *e, const stmt *s);
 void emit_memory(emit *e, const stmt *s);  /* ld st atom red */
 void emit_warp(emit *e, const stmt *s);    /* bar shfl vote match ... */
 void emit_convert(emit *e, const stmt *s); /* cvt */
+void emit_rare(emit *e, const stmt *s);    /* sad dp2a bmsk szext vabsdiff4 alloca */
 void emit_call(emit *e, const stmt *s);
 int is_indirect(const stmt *s); /* a call through a pointer */
 

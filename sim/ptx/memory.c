@@ -71,10 +71,10 @@ static void atomic(emit *e, const stmt *s)
     if (!only(e, s,
               " global shared shared::cta generic relaxed acquire release acq_rel gpu cta sys add "
               "min max and or xor exch cas "
-              "inc dec b32 u32 s32 b64 u64 s64 f32 f64 ftz noftz "))
+              "inc dec b16 b32 u32 s32 b64 u64 s64 f32 f64 ftz noftz "))
         return;
     int cas = has(s, "cas");
-    if (!c || s->narg != at + (cas ? 3 : 2)) {
+    if (!c || s->narg != at + (cas ? 3 : 2) || (bits_of(t) == 16 && !cas)) {
         refuse(e, "%d operands of type .%s", s->narg, t);
         return;
     }

@@ -36,14 +36,24 @@ static const char *special(emit *e, const char *o)
 {
     static const char *const ids[][2] = {
         {"%tid", "tid"}, {"%ntid", "ntid"}, {"%ctaid", "ctaid"}, {"%nctaid", "nctaid"}};
-    static const char *const plain[][2] = {{"%laneid", "C->lane"},
-                                           {"%warpid", "C->warp"},
-                                           {"WARP_SZ", "32u"},
-                                           {"%lanemask_eq", "(1u << C->lane)"},
-                                           {"%lanemask_lt", "((1u << C->lane) - 1u)"},
-                                           {"%lanemask_le", "((2u << C->lane) - 1u)"},
-                                           {"%lanemask_gt", "(~((2u << C->lane) - 1u))"},
-                                           {"%lanemask_ge", "(~((1u << C->lane) - 1u))"}};
+    static const char *const plain[][2] = {
+        {"%laneid", "C->lane"},
+        {"%warpid", "C->warp"},
+        {"WARP_SZ", "32u"},
+        {"%smid", "0u"}, /* one block at a time */
+        {"%clock", "(C->clock += 64)"},
+        {"%clock64", "(C->clock += 64)"},
+        {"%clock_hi", "((C->clock += 64) >> 32)"},
+        {"%globaltimer", "(C->clock += 64)"},
+        {"%globaltimer_lo", "(C->clock += 64)"},
+        {"%globaltimer_hi", "((C->clock += 64) >> 32)"},
+        {"%total_smem_size", "C->shared_bytes"},
+        {"%dynamic_smem_size", "(C->shared_bytes - DYNAMIC_SHARED)"},
+        {"%lanemask_eq", "(1u << C->lane)"},
+        {"%lanemask_lt", "((1u << C->lane) - 1u)"},
+        {"%lanemask_le", "((2u << C->lane) - 1u)"},
+        {"%lanemask_gt", "(~((2u << C->lane) - 1u))"},
+        {"%lanemask_ge", "(~((1u << C->lane) - 1u))"}};
     const char *dot = strchr(o, '.');
     for (size_t i = 0; dot && i < sizeof ids / sizeof *ids; i++)
         if ((size_t)(dot - o) == strlen(ids[i][0]) && !strncmp(o, ids[i][0], (size_t)(dot - o)) &&
