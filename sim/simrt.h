@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SIM_RT_ABI 4
+#define SIM_RT_ABI 5
 
 typedef struct sim_u3 {
     uint32_t x, y, z;
@@ -27,6 +27,7 @@ typedef struct sim_ctx {
     const struct sim_calls *rt;  /* the runner's services */
     uint64_t stack, stack_bytes; /* of the running fiber: .local variables live there */
     uint64_t clock;              /* goes on with each look at it: the same in every run */
+    int many;                    /* other host threads run blocks of the same grid */
 } sim_ctx;
 
 /* Generic addresses: shared memory and local memory are seen by generic loads at their host

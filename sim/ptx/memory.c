@@ -78,7 +78,7 @@ static void atomic(emit *e, const stmt *s)
         refuse(e, "%d operands of type .%s", s->narg, t);
         return;
     }
-    fprintf(e->out, "%s *p_ = (%s *)%s, o_ = *p_, v_ = %s; ", c, c,
+    fprintf(e->out, "%s *p_ = (%s *)%s, n_, v_ = %s, o_ = *p_; ", c, c,
             address(e, s->arg[at], space_of(s), (uint32_t)bits_of(t) / 8, 3),
             rd(e, s->arg[at + 1], t));
     if (cas)
@@ -105,7 +105,10 @@ static void atomic(emit *e, const stmt *s)
         refuse(e, "an atomic without operation");
         return;
     }
-    fprintf(e->out, "*p_ = %s; ", x);
+    fprintf(e->out,
+            "for (n_ = %s; C->many && !__atomic_compare_exchange(p_, &o_, &n_, 0, "
+            "__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); n_ = %s) {} if (!C->many) *p_ = n_; ",
+            x, x);
     if (!red)
         wr(e, s->arg[0], t, "o_");
     else
@@ -296,7 +299,8 @@ void emit_warp(emit *e, const stmt *s)
     else if (!strcmp(s->op, "nanosleep"))
         fprintf(e->out, "C->rt->tick(C, KERNEL, %d);", s->line);
     else
-        fprintf(e->out, "__atomic_signal_fence(__ATOMIC_SEQ_CST);"); /* one thread runs at a time */
+        fprintf(e->out, "if (C->many) __atomic_thread_fence(__ATOMIC_SEQ_CST); else "
+                        "__atomic_signal_fence(__ATOMIC_SEQ_CST);");
 }
 
 /* "(a, b)" -> its names */
