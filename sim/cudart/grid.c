@@ -177,6 +177,7 @@ static void run_block(worker *w, uint64_t k)
     const dim3 g = job.grid;
     w->ctx.ctaid =
         (sim_u3){(uint32_t)(k % g.x), (uint32_t)(k / g.x % g.y), (uint32_t)(k / g.x / g.y)};
+    w->ctx.clock = 0; /* whichever worker runs the block */
     w->started = w->ended = 0;
     w->next_tid = (sim_u3){0, 0, 0};
     sim_block_begins(w);
