@@ -81,7 +81,7 @@ static pt_status augment(void *user, pt_fragment *g)
 
 static void discard(void *user, pt_fragment *g)
 {
-    (void)user;
+    ((fake *)user)->discards++;
     (void)g;
 }
 

@@ -23,7 +23,7 @@ typedef struct fake {
     int last_scene;   /* its number, set by fake_batch */
     size_t leak;      /* bytes the device holds more than the baseline after a failure */
     /* out */
-    int attempts, stages, commits, releases, clears, augments;
+    int attempts, stages, commits, releases, clears, augments, discards;
     int64_t own_committed;
     int64_t last_gather; /* gather_rows of the last attempt */
     double order;        /* hash of the order of committed fragments */
