@@ -29,4 +29,4 @@ format:
 	@sh scripts/format.sh
 
 clean:
-	rm -rf build build-coverage
+	rm -rf build

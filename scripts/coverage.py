@@ -1,5 +1,5 @@
-"""coverage.py OBJECTS - reads gcov's counters of the recovery path, lists what did not run (file:line) and exits 1
-when a line, function or branch is missing that cases/coverage/exclusions does not name."""
+"""coverage.py FOLDER - reads gcov's counters of the recovery path, lists what did not run (file:line) and exits 1
+when a line, function or branch is missing that cases/coverage/exclusions does not name. FOLDER holds the .gcno and .gcda files. With --ran FUNCTION FOLDER: exit 0 when that function ran."""
 import glob, json, os, subprocess, sys
 
 MOST_EXCLUSIONS = 5
@@ -22,8 +22,8 @@ def read_exclusions():
 
 def gcov(objects):
     """Yields (file, its gcov record); the counters of a source that never ran are all 0."""
-    for note in sorted(glob.glob(f"{objects}/**/*.gcno", recursive=True)):
-        out = subprocess.run(["gcov", "--json-format", "--stdout", "--branch-probabilities", note],
+    for note in sorted(glob.glob(f"{objects}/*.gcno")):
+        out = subprocess.run([os.environ.get("GCOV", "gcov"), "--json-format", "--stdout", "--branch-probabilities", note],
                              capture_output=True, text=True, check=True).stdout
         for line in out.splitlines():
             for f in json.loads(line)["files"]:
@@ -73,5 +73,11 @@ def main(objects):
     return 1 if missing or stale else 0
 
 
+def ran(function, objects):
+    return any(g["name"] == function and g["execution_count"] for _, f in gcov(objects) for g in f["functions"])
+
+
 if __name__ == "__main__":
+    if sys.argv[1] == "--ran":
+        sys.exit(not ran(*sys.argv[2:]))
     sys.exit(main(*sys.argv[1:]))

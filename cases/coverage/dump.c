@@ -1,5 +1,6 @@
 /* dump.c - the counters of a program that is stopped from outside: a watchdog's signal writes them
  * before it ends the process. A normal end, and __gcov_dump before _exit, need nothing of this. */
+#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 
@@ -11,9 +12,16 @@ static void write_counters(int s)
     raise(s); /* the handler is gone (SA_RESETHAND): the process ends as it would have */
 }
 
-static void __attribute__((constructor)) watch(void)
+static void watch(void)
 {
     static const int stop[] = {SIGTERM, SIGINT, SIGALRM, SIGABRT, SIGSEGV, SIGBUS, SIGFPE};
     struct sigaction a = {.sa_handler = write_counters, .sa_flags = (int)SA_RESETHAND | SA_NODEFER};
     for (size_t i = 0; i < sizeof stop / sizeof *stop; i++) sigaction(stop[i], &a, NULL);
+}
+
+/* Again in every child: Check handles SIGTERM and SIGINT in its own way, which a case inherits. */
+static void __attribute__((constructor)) start(void)
+{
+    watch();
+    pthread_atfork(NULL, NULL, watch);
 }
