@@ -1,5 +1,5 @@
 # A thin front of CMake: each goal installs what is missing, configures and builds, then does its work.
-.PHONY: build test torture demo coverage bench fuzz format clean
+.PHONY: build test torture demo bisector coverage bench fuzz format clean
 PRESET = dev
 
 build:
@@ -15,6 +15,11 @@ torture: build
 
 demo: build
 	@sh scripts/demo.sh
+
+bisector:
+	@sh scripts/bootstrap.sh bisector
+	@cmake --preset $(PRESET) >/dev/null
+	@cmake --build build --target bisector
 
 bench: build
 	@python3 bench/bench.py

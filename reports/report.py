@@ -97,6 +97,11 @@ def main(budget, sweep, coverage):
         print("<p><a href=coverage/index.html>lines and branches</a></p>")
     else:
         print("<p>not measured yet: make coverage</p>")
+    print("<h2>The memory bisector</h2>")
+    if os.path.exists(os.path.join(os.path.dirname(os.path.dirname(coverage)), "bisector.html")):
+        print("<p><a href=bisector.html>step through the recovery of a batch, attempt by attempt</a></p>")
+    else:
+        print("<p>not built yet: make bisector</p>")
     print("</html>")
 
 

@@ -19,6 +19,13 @@ need pgrep procps
 pkg-config --exists check 2>/dev/null || missing="$missing check"
 pkg-config --exists openblas 2>/dev/null || missing="$missing libopenblas-dev"
 [ "${1:-}" = coverage ] && need lcov lcov
+if [ "${1:-}" = bisector ]; then # the page's WebAssembly
+    need clang clang
+    need wasm-ld lld
+    need /usr/include/wasm32-wasi/stdlib.h wasi-libc
+    set -- /usr/lib/llvm-*/lib/clang/*/lib/wasi/libclang_rt.builtins-wasm32.a
+    need "$1" libclang-rt-dev-wasm32
+fi
 if [ -n "$missing" ]; then
     if [ "$(id -u)" = 0 ]; then as=""; elif sudo -n true 2>/dev/null; then as="sudo -n"; else as="none"; fi
     if [ "$as" = none ] || ! command -v apt-get >/dev/null 2>&1; then
@@ -30,6 +37,12 @@ if [ -n "$missing" ]; then
     $as apt-get update -qq
     # shellcheck disable=SC2086
     $as env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $missing >/dev/null
+fi
+# Useful, and done without where they cannot be had: zstd unpacks the PTX of programs built with nvcc's defaults.
+if [ ! -e /usr/include/zstd.h ] && command -v apt-get >/dev/null 2>&1; then
+    if [ "$(id -u)" = 0 ]; then as=""; else as="sudo -n"; fi
+    $as env DEBIAN_FRONTEND=noninteractive timeout 60 apt-get install -y -qq libzstd-dev >/dev/null 2>&1 ||
+        echo "without libzstd-dev: the simulated device refuses fat binaries that are packed with zstd"
 fi
 
 # ---- CUDA ----

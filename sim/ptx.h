@@ -15,7 +15,7 @@ typedef struct sim_ptx_var {
     int is_const;     /* .const */
     const void *init; /* bytes of initial data, or NULL: zeros */
     uint64_t init_bytes;
-    /* addresses of other variables that must be stored into it at load */
+    /* addresses of other variables or functions that must be stored into it at load */
     int nreloc;
     const struct sim_ptx_reloc {
         uint64_t offset;
@@ -39,6 +39,9 @@ void sim_ptx_free(sim_ptx *m);
 
 int sim_ptx_kernels(const sim_ptx *m, const sim_ptx_kernel **out); /* returns the count */
 int sim_ptx_vars(const sim_ptx *m, const sim_ptx_var **out);
+
+/* What a pointer to a device function holds; 0: no such function. */
+uint64_t sim_ptx_function_address(const sim_ptx *m, const char *name);
 
 /* Writes the C of kernel k (and of the .func it calls) to out. An instruction that is not in the
  * set becomes a trap that names kernel, line and text when it is reached, and is counted.

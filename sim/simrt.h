@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SIM_RT_ABI 1
+#define SIM_RT_ABI 4
 
 typedef struct sim_u3 {
     uint32_t x, y, z;
@@ -26,6 +26,7 @@ typedef struct sim_ctx {
     int64_t delta;               /* ... and their contents lie at address + delta */
     const struct sim_calls *rt;  /* the runner's services */
     uint64_t stack, stack_bytes; /* of the running fiber: .local variables live there */
+    int many;                    /* other host threads run blocks of the same grid */
 } sim_ctx;
 
 /* Generic addresses: shared memory and local memory are seen by generic loads at their host
@@ -41,8 +42,10 @@ enum {
     SIM_MATCH_ANY,
     SIM_MATCH_ALL
 };
+enum { SIM_BAR_POPC, SIM_BAR_AND, SIM_BAR_OR, SIM_BAR_ARRIVE };
 enum {
     SIM_TRAP = 719,
+    SIM_INVALID_PC = 718,
     SIM_ASSERT = 710,
     SIM_ILLEGAL_ADDRESS = 700,
     SIM_MISALIGNED = 716,
@@ -52,9 +55,9 @@ enum {
 enum { SIM_READ = 1, SIM_WRITE = 2 };
 
 typedef struct sim_calls {
-    void (*barrier)(sim_ctx *c, uint32_t id); /* bar.sync id */
-    /* bar.red: op 0 popc, 1 and, 2 or, over the block's predicates */
-    uint32_t (*barrier_reduce)(sim_ctx *c, uint32_t id, int op, int pred);
+    /* bar: count is that of the threads that meet, in whole warps; 0: the block. The value is that
+     * of bar.red over their predicates */
+    uint32_t (*barrier)(sim_ctx *c, uint32_t id, uint32_t count, int op, int pred);
     /* every warp-wide operation. value, b and clamp as in PTX shfl (c operand: clamp | segmask<<8);
      * pred receives the "in range" predicate (shfl) or "all equal" (match.all) */
     uint64_t (*warp)(sim_ctx *c, int op, uint32_t mask, uint64_t value, uint32_t b, uint32_t clamp,
@@ -68,6 +71,9 @@ typedef struct sim_calls {
      * SIM_TRAP when the launch's step budget is used up */
     void (*tick)(sim_ctx *c, const char *kernel, int ptx_line);
     int (*printf)(sim_ctx *c, const char *format, const void *args); /* device vprintf */
+    /* device heap: bytes of room, 0 when it is used up; release raises for what is none of it */
+    uint64_t (*reserve)(sim_ctx *c, uint64_t bytes);
+    void (*release)(sim_ctx *c, uint64_t address);
 } sim_calls;
 
 /* One shared object defines, with default visibility:

@@ -48,7 +48,7 @@ expect 0 "0 trained once" skip --max-dropped 100
 # files that say more or less than they seem to
 ply() { printf 'ply\nformat ascii 1.0\nelement vertex %s\nproperty float x\nproperty float y\nproperty float z\nproperty uchar label\nend_header\n' "$1"; }
 echo '0 0' >"$d/map"
-from() { sim -- "$bin/pointtrain" train --data "$d/f.ply" --classes "${2:-$d/map}" --steps 1; }
+from() { sim -- "$bin/pointtrain" train --data "$d/f.ply" --class-map "${2:-$d/map}" --steps 1; }
 { ply 2; printf '0 0 0 0\n1 1 1 0\n'; } >"$d/f.ply"
 expect 0 "8 trained once" from
 { ply 2; printf '0 0 0 0\n1 1 1 0\n2 2 2 0\n'; } >"$d/f.ply"
@@ -63,6 +63,6 @@ expect 0 "no point has a label" from "" "$d/other"
 printf '0 0\n\0001 1\n' >"$d/nul"
 expect 2 "a NUL byte" from "" "$d/nul"
 echo "f.ply voxel=1e-300" >"$d/l.list"
-expect 2 "not a size from 1e-9" sim -- "$bin/pointtrain" train --data "$d/l.list" --classes "$d/map" --steps 1
+expect 2 "not a size from 1e-9" sim -- "$bin/pointtrain" train --data "$d/l.list" --class-map "$d/map" --steps 1
 rm -r "$d"
 exit $bad

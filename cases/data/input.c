@@ -193,7 +193,7 @@ START_TEST(an_empty_folder_and_an_unknown_format_are_refused)
     const char *paths[1] = {folder};
     pt_data_options o = {.paths = paths, .npaths = 1, .voxel = 1};
     ck_assert_int_eq(pt_dataset_open(&o, &d), PT_ERR_INPUT);
-    ck_assert_ptr_nonnull(strstr(pt_error_last()->message, "holds no .las or .ply"));
+    ck_assert_ptr_nonnull(strstr(pt_error_last()->message, "holds no scene"));
     paths[0] = write_file("x.obj", "o", 1);
     ck_assert_int_eq(pt_dataset_open(&o, &d), PT_ERR_INPUT);
     ck_assert_ptr_nonnull(strstr(pt_error_last()->message, "unknown format"));
@@ -211,8 +211,8 @@ START_TEST(class_map_errors_name_the_line)
 {
     static const struct {
         const char *text, *says;
-    } bad[] = {{"1 0\n2\n", "line 2"}, {"1 0\n\n300 1\n", "line 3"}, {"1 -1\n", "line 1"},
-               {"1 64\n", "line 1"},   {"1 0\n1 1\n", "line 2"},     {"# nothing\n", "no class"}};
+    } bad[] = {{"1 0\n2\n", "line 2"}, {"1 0\n\n70000 1\n", "line 3"}, {"1 -1\n", "line 1"},
+               {"1 64\n", "line 1"},   {"1 0\n1 1\n", "line 2"},       {"# nothing\n", "no class"}};
     pt_class_map m;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         ck_assert_int_eq(

@@ -6,7 +6,7 @@
 /* Host address of one side of a copy; NULL: the range is not what the direction says. */
 static char *side(const void *p, size_t bytes, int device)
 {
-    if (device) return sim_memory_at((uint64_t)(uintptr_t)p, bytes);
+    if (device) return sim_device_at((uint64_t)(uintptr_t)p, bytes);
     return sim_memory_is_device(p) ? NULL : (char *)(uintptr_t)p;
 }
 
@@ -46,8 +46,14 @@ static void move(void *arg)
     if (!sim_sticky && !sim_pending) /* nothing runs on a dead context */
         for (size_t y = 0; y < r->height; y++)
             memmove(r->to + y * r->to_pitch, r->from + y * r->from_pitch, r->width);
-    free(r->kept);
 }
+
+static void drop(void *arg)
+{
+    free(((rectangle *)arg)->kept);
+}
+
+static const sim_work moving = {cudaGraphNodeTypeMemcpy, move, drop};
 
 /* The bytes that a side spans; 0 for none, SIZE_MAX where that does not fit. */
 static size_t span(size_t pitch, size_t width, size_t height)
@@ -80,12 +86,13 @@ static cudaError_t copy(rectangle r, enum cudaMemcpyKind kind, struct CUstream_s
     }
     r.to = t;
     r.from = f;
-    if (sim_lazy() && to_device && !from_device && !sim_pinned(f, from_bytes)) {
+    if (sim_lazy() && !sim_capturing(s) && to_device && !from_device &&
+        !sim_pinned(f, from_bytes)) {
         if (!(r.kept = malloc(from_bytes))) return cudaErrorMemoryAllocation;
         memcpy(r.kept, f, from_bytes);
         r.from = r.kept;
     }
-    return sim_submit(s, move, &r, sizeof r);
+    return sim_submit(s, &moving, &r, sizeof r);
 }
 
 static rectangle row(void *to, const void *from, size_t bytes)
@@ -96,8 +103,10 @@ static rectangle row(void *to, const void *from, size_t bytes)
 API cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
 {
     ENTER();
+    cudaError_t e = sim_capture_check(sim_stream(NULL));
+    if (e != cudaSuccess) LEAVE(e);
     sim_settle();
-    cudaError_t e = copy(row(to, from, bytes), kind, sim_stream(NULL));
+    e = copy(row(to, from, bytes), kind, sim_stream(NULL));
     sim_run_all();
     LEAVE(e);
 }
@@ -121,8 +130,10 @@ API cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t
                              size_t width, size_t height, enum cudaMemcpyKind kind)
 {
     ENTER();
+    cudaError_t e = sim_capture_check(sim_stream(NULL));
+    if (e != cudaSuccess) LEAVE(e);
     sim_settle();
-    cudaError_t e = copy_2d(to, to_pitch, from, from_pitch, width, height, kind, NULL);
+    e = copy_2d(to, to_pitch, from, from_pitch, width, height, kind, NULL);
     sim_run_all();
     LEAVE(e);
 }
@@ -135,56 +146,109 @@ API cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, s
     LEAVE(copy_2d(to, to_pitch, from, from_pitch, width, height, kind, stream));
 }
 
+/* A box between pitched pointers. Arrays are not supported. */
+static cudaError_t copy_3d(const struct cudaMemcpy3DParms *p, cudaStream_t stream)
+{
+    if (!p || p->srcArray || p->dstArray) return p ? cudaErrorNotSupported : cudaErrorInvalidValue;
+    const struct cudaPitchedPtr *to = &p->dstPtr, *from = &p->srcPtr;
+    if (p->extent.depth > 1 && (to->ysize < p->extent.height || from->ysize < p->extent.height))
+        return cudaErrorInvalidValue;
+    cudaError_t e = cudaSuccess;
+    for (size_t z = 0; z < p->extent.depth && e == cudaSuccess; z++) {
+        char *t = (char *)to->ptr + ((p->dstPos.z + z) * to->ysize + p->dstPos.y) * to->pitch +
+                  p->dstPos.x;
+        const char *f = (const char *)from->ptr +
+                        ((p->srcPos.z + z) * from->ysize + p->srcPos.y) * from->pitch + p->srcPos.x;
+        e = copy_2d(t, to->pitch, f, from->pitch, p->extent.width, p->extent.height, p->kind,
+                    stream);
+    }
+    return e;
+}
+
+API cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *p, cudaStream_t stream)
+{
+    ENTER();
+    LEAVE(copy_3d(p, stream));
+}
+
+API cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *p)
+{
+    ENTER();
+    cudaError_t e = sim_capture_check(sim_stream(NULL));
+    if (e != cudaSuccess) LEAVE(e);
+    sim_settle();
+    e = copy_3d(p, NULL);
+    sim_run_all();
+    LEAVE(e);
+}
+
 typedef struct filling {
     char *at;
     int value;
-    size_t bytes;
+    size_t pitch, width, height;
 } filling;
 
 static void fill(void *arg)
 {
     const filling *f = arg;
-    if (!sim_sticky && !sim_pending) memset(f->at, f->value, f->bytes);
+    if (!sim_sticky && !sim_pending)
+        for (size_t y = 0; y < f->height; y++) memset(f->at + y * f->pitch, f->value, f->width);
 }
 
-static cudaError_t set(void *p, int value, size_t bytes, cudaStream_t stream)
+static cudaError_t set(void *p, size_t pitch, int value, size_t width, size_t height,
+                       cudaStream_t stream)
 {
+    static const sim_work work = {cudaGraphNodeTypeMemset, fill, NULL};
     struct CUstream_st *s = sim_stream(stream);
     if (!s) return cudaErrorInvalidResourceHandle;
+    if (height > 1 && width > pitch) return cudaErrorInvalidPitchValue;
+    size_t bytes = span(pitch, width, height);
     if (bytes == 0 || sim_sticky || sim_pending) return cudaSuccess;
-    char *host = sim_memory_at((uint64_t)(uintptr_t)p, bytes);
+    char *host = sim_device_at((uint64_t)(uintptr_t)p, bytes);
     if (!host) {
         sim_say("a set of %zu bytes at %p: %s", bytes, p,
                 sim_memory_describe((uint64_t)(uintptr_t)p));
         return cudaErrorInvalidValue;
     }
-    return sim_submit(s, fill, &(filling){host, value, bytes}, sizeof(filling));
+    return sim_submit(s, &work, &(filling){host, value, pitch, width, height}, sizeof(filling));
 }
 
 API cudaError_t cudaMemset(void *p, int value, size_t bytes)
 {
     ENTER();
-    LEAVE(set(p, value, bytes, NULL));
+    LEAVE(set(p, 0, value, bytes, 1, NULL));
 }
 
 API cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t stream)
 {
     ENTER();
-    LEAVE(set(p, value, bytes, stream));
+    LEAVE(set(p, 0, value, bytes, 1, stream));
 }
 
-API cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *a, const void *p)
+API cudaError_t cudaMemset2DAsync(void *p, size_t pitch, int value, size_t width, size_t height,
+                                  cudaStream_t stream)
 {
     ENTER();
-    if (!a) LEAVE(cudaErrorInvalidValue);
-    memset(a, 0, sizeof *a);
-    if (sim_memory_at((uint64_t)(uintptr_t)p, 1)) {
-        a->type = cudaMemoryTypeDevice;
-        a->devicePointer = (void *)(uintptr_t)p;
-    } else {
-        a->type = cudaMemoryTypeUnregistered;
-        a->hostPointer = (void *)(uintptr_t)p;
-        a->device = -2;
-    }
-    LEAVE(cudaSuccess);
+    LEAVE(set(p, pitch, value, width, height, stream));
+}
+
+API cudaError_t cudaMemset2D(void *p, size_t pitch, int value, size_t width, size_t height)
+{
+    return cudaMemset2DAsync(p, pitch, value, width, height, NULL);
+}
+
+API cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr p, int value, struct cudaExtent e,
+                                  cudaStream_t stream)
+{
+    ENTER();
+    cudaError_t error = cudaSuccess;
+    for (size_t z = 0; z < e.depth && error == cudaSuccess; z++)
+        error =
+            set((char *)p.ptr + z * p.pitch * p.ysize, p.pitch, value, e.width, e.height, stream);
+    LEAVE(error);
+}
+
+API cudaError_t cudaMemset3D(struct cudaPitchedPtr p, int value, struct cudaExtent e)
+{
+    return cudaMemset3DAsync(p, value, e, NULL);
 }

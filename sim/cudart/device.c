@@ -114,6 +114,10 @@ API cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device)
     p->multiProcessorCount = 1;
     p->unifiedAddressing = 1;
     p->asyncEngineCount = 1;
+    p->managedMemory = p->concurrentManagedAccess = p->canMapHostMemory = 1;
+    p->memoryPoolsSupported = p->concurrentKernels = p->streamPrioritiesSupported = 1;
+    p->l2CacheSize = 50 << 20;
+    p->memoryBusWidth = 512;
     LEAVE(cudaSuccess);
 }
 
@@ -138,7 +142,29 @@ API cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr, int
     case cudaDevAttrUnifiedAddressing: *value = 1; break;
     case cudaDevAttrMemoryPoolsSupported:
     case cudaDevAttrManagedMemory:
-    case cudaDevAttrCooperativeLaunch: *value = 0; break;
+    case cudaDevAttrCanMapHostMemory:
+    case cudaDevAttrConcurrentManagedAccess:
+    case cudaDevAttrPageableMemoryAccess: *value = attr != cudaDevAttrPageableMemoryAccess; break;
+    case cudaDevAttrCooperativeLaunch:
+    case cudaDevAttrIntegrated:
+    case cudaDevAttrEccEnabled:
+    case cudaDevAttrPciBusId:
+    case cudaDevAttrPciDeviceId:
+    case cudaDevAttrPciDomainId: *value = 0; break;
+    case cudaDevAttrTotalConstantMemory: *value = 65536; break;
+    case cudaDevAttrMaxThreadsPerMultiProcessor: *value = 2048; break;
+    case cudaDevAttrMaxBlocksPerMultiprocessor: *value = 32; break;
+    case cudaDevAttrMaxRegistersPerBlock:
+    case cudaDevAttrMaxRegistersPerMultiprocessor: *value = 65536; break;
+    case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = 228 * 1024; break;
+    case cudaDevAttrReservedSharedMemoryPerBlock: *value = 1024; break;
+    case cudaDevAttrClockRate: *value = 1000000; break; /* kHz; nothing is timed by it */
+    case cudaDevAttrMemoryClockRate: *value = 1000000; break;
+    case cudaDevAttrGlobalMemoryBusWidth: *value = 512; break;
+    case cudaDevAttrL2CacheSize: *value = 50 << 20; break;
+    case cudaDevAttrAsyncEngineCount: *value = 1; break;
+    case cudaDevAttrStreamPrioritiesSupported: *value = 1; break;
+    case cudaDevAttrConcurrentKernels: *value = 1; break;
     default: LEAVE(cudaErrorNotSupported);
     }
     LEAVE(cudaSuccess);
@@ -161,131 +187,7 @@ API cudaError_t cudaDriverGetVersion(int *v)
 API cudaError_t cudaDeviceSynchronize(void)
 {
     ENTER();
-    sim_settle();
-    LEAVE(cudaSuccess);
-}
-
-API cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
-{
-    ENTER();
-    if (!free_bytes || !total) LEAVE(cudaErrorInvalidValue);
-    sim_memory_info(free_bytes, total);
-    LEAVE(cudaSuccess);
-}
-
-API cudaError_t cudaMalloc(void **out, size_t bytes)
-{
-    ENTER();
-    if (!out) LEAVE(cudaErrorInvalidValue);
-    LEAVE(sim_sticky ? sim_sticky : sim_memory_alloc(bytes, 0, out));
-}
-
-API cudaError_t cudaFree(void *p)
-{
-    ENTER();
-    sim_settle(); /* freeing waits for the device */
-    LEAVE(sim_sticky ? sim_sticky : sim_memory_free(p));
-}
-
-/* Rows of a multiple of 512 bytes, as on the cards that were asked. */
-static cudaError_t pitched(void **out, size_t *pitch, size_t width, size_t rows)
-{
-    size_t row = (width + 511) / 512 * 512, bytes;
-    if (row < width || __builtin_mul_overflow(row, rows, &bytes)) return cudaErrorInvalidValue;
-    cudaError_t e = sim_sticky ? sim_sticky : sim_memory_alloc(bytes, 0, out);
-    if (e == cudaSuccess) *pitch = row;
-    return e;
-}
-
-API cudaError_t cudaMallocPitch(void **out, size_t *pitch, size_t width, size_t height)
-{
-    ENTER();
-    if (!out || !pitch) LEAVE(cudaErrorInvalidValue);
-    LEAVE(pitched(out, pitch, width, height));
-}
-
-API cudaError_t cudaMalloc3D(struct cudaPitchedPtr *out, struct cudaExtent e)
-{
-    size_t rows;
-    ENTER();
-    if (!out || __builtin_mul_overflow(e.height, e.depth, &rows)) LEAVE(cudaErrorInvalidValue);
-    struct cudaPitchedPtr p = {.xsize = e.width, .ysize = e.height};
-    cudaError_t error = pitched(&p.ptr, &p.pitch, e.width, rows);
-    if (error == cudaSuccess) *out = p;
-    LEAVE(error);
-}
-
-/* Streams are eager: what is ordered by one has happened. */
-API cudaError_t cudaMallocAsync(void **out, size_t bytes, cudaStream_t s)
-{
-    (void)s;
-    ENTER();
-    if (!out || !bytes) LEAVE(cudaErrorInvalidValue);
-    LEAVE(sim_sticky ? sim_sticky : sim_memory_alloc(bytes, 0, out));
-}
-
-API cudaError_t cudaFreeAsync(void *p, cudaStream_t s)
-{
-    (void)s;
-    ENTER();
-    sim_settle();
-    LEAVE(sim_sticky ? sim_sticky : p ? sim_memory_free(p) : cudaErrorInvalidValue);
-}
-
-/* Pinned memory is plain host memory here. */
-static struct pinned {
-    char *p;
-    size_t bytes;
-    struct pinned *next;
-} * pinned;
-
-int sim_pinned(const void *p, size_t bytes)
-{
-    const char *at = p;
-    for (struct pinned *x = pinned; x; x = x->next)
-        if (at >= x->p && at + bytes <= x->p + x->bytes) return 1;
-    return 0;
-}
-
-static cudaError_t pin(void **out, size_t bytes)
-{
-    struct pinned *x = sim_sticky ? NULL : malloc(sizeof *x);
-    char *p = x ? malloc(bytes ? bytes : 1) : NULL;
-    if (!p) {
-        free(x);
-        return cudaErrorMemoryAllocation;
-    }
-    *x = (struct pinned){p, bytes, pinned};
-    pinned = x;
-    *out = p;
-    return cudaSuccess;
-}
-
-API cudaError_t cudaMallocHost(void **out, size_t bytes)
-{
-    ENTER();
-    LEAVE(out ? pin(out, bytes) : cudaErrorInvalidValue);
-}
-
-API cudaError_t cudaHostAlloc(void **out, size_t bytes, unsigned flags)
-{
-    (void)flags;
-    ENTER();
-    LEAVE(out ? pin(out, bytes) : cudaErrorInvalidValue);
-}
-
-API cudaError_t cudaFreeHost(void *p)
-{
-    ENTER();
-    sim_settle();
-    if (!p) LEAVE(cudaSuccess);
-    for (struct pinned **x = &pinned; *x; x = &(*x)->next)
-        if ((*x)->p == p) {
-            struct pinned *gone = *x;
-            *x = gone->next;
-            free(gone->p);
-            free(gone);
-            LEAVE(cudaSuccess);
-        }
-    LEAVE(cudaErrorInvalidValue);
+    cudaError_t e = sim_capture_unsafe();
+    if (e == cudaSuccess) sim_settle();
+    LEAVE(e);
 }

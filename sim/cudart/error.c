@@ -26,12 +26,14 @@ void sim_settle(void)
 {
     sim_run_all();
     settle();
+    sim_pools_settle();
 }
 
 void sim_settle_stream(struct CUstream_st *s)
 {
     sim_run_until(s, UINT64_MAX);
     settle();
+    sim_pools_settle();
 }
 
 /* Success does not clear an error before it; a dead context answers every call with its error. */

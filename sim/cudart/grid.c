@@ -1,517 +1,338 @@
-/* grid.c - runs a grid: blocks one after the other, the threads of a block on fibers.
+/* grid.c - runs a grid: the threads of a block on fibers, blocks one after the other on each
+ * worker.
  *
  * A fiber runs thread after thread. Only when a thread must wait (a barrier, a warp operation that
  * is not complete, too long a spin) is its fiber parked and another one started for the threads
- * after it, so a block without barriers is a plain loop and needs one fiber. Everything is
- * deterministic: one worker, first in first out. */
+ * after it, so a block without barriers is a plain loop and needs one fiber. Within a block all is
+ * deterministic: first in, first out. With one worker (the default) so are blocks, and the order in
+ * which float atomics add. */
 #define _GNU_SOURCE
-#include "fiber.h"
-#include "state.h"
-#include <setjmp.h>
-#include <signal.h>
+#include "worker.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { MAX_THREADS = 1024, STACK = SIM_STACK, GUARD = 4096, SPINS = 64 };
+enum { GUARD = 4096, MOST_WORKERS = 64 };
 
-typedef struct fiber {
-    sim_stack stack;
-    char *memory;
-    struct fiber *next;
-    sim_u3 tid;
-    uint32_t index;   /* of the thread it runs, within the block */
-    uint64_t in, out; /* of a warp or barrier operation */
-    uint32_t b, clamp;
-    int op, pred;
-    uint32_t ticks;
-} fiber;
-
-typedef struct warp {
-    uint32_t live; /* lanes that have not ended (not started counts as live) */
-    int ngroups;   /* several incomplete operations with other masks may be open */
-    struct {
-        uint32_t mask, arrived;
-    } group[32];
-    fiber *lane[32];
-} warp;
-
-static fiber fibers[MAX_THREADS], *spare, *current, *head, *tail;
-static warp warps[MAX_THREADS / 32];
+static worker *workers[MOST_WORKERS]; /* workers[0] is of the thread that launches */
+__thread worker *sim_worker;
 static struct {
-    fiber *waiting[MAX_THREADS];
-    uint32_t n;
-} barriers[16];
-static sim_stack outside;
-static sim_ctx ctx;
-static const sim_function *running;
-static void **arguments;
-static uint32_t threads, started, ended;
-static sim_u3 next_tid;
-static char *shared_memory;
-static uint64_t steps, step_limit;
-static sigjmp_buf stop;
-static volatile int stopped_by;
-__thread int sim_in_kernel;
+    dim3 grid;
+    uint64_t nblocks, next; /* next: taken by atomic addition */
+    int failed;             /* the first error; 0: none */
+} job;
 
-static void __attribute__((noreturn)) stop_with(int cuda_error)
+static int fail(int error)
 {
-    stopped_by = cuda_error;
-    siglongjmp(stop, 1);
+    int none = 0;
+    return __atomic_compare_exchange_n(&job.failed, &none, error, 0, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_ACQUIRE);
 }
 
-static const char *where(void)
+int sim_grid_failed(void)
 {
-    static char text[160];
-    snprintf(text, sizeof text, "block (%u,%u,%u) thread (%u,%u,%u)", ctx.ctaid.x, ctx.ctaid.y,
-             ctx.ctaid.z, ctx.tid.x, ctx.tid.y, ctx.tid.z);
+    return __atomic_load_n(&job.failed, __ATOMIC_RELAXED);
+}
+
+void sim_stop(worker *w, int cuda_error)
+{
+    fail(cuda_error);
+    siglongjmp(w->stop, 1);
+}
+
+const char *sim_where(const worker *w)
+{
+    static __thread char text[160];
+    const sim_ctx *c = &w->ctx;
+    snprintf(text, sizeof text, "block (%u,%u,%u) thread (%u,%u,%u)", c->ctaid.x, c->ctaid.y,
+             c->ctaid.z, c->tid.x, c->tid.y, c->tid.z);
     return text;
 }
 
-static void rt_raise(sim_ctx *c, int error, const char *kernel, int line, const char *why)
+/* ---- fibers ---- */
+static void load(worker *w, const fiber *f)
 {
-    (void)c;
-    sim_say("kernel %s, PTX line %d: %s, %s", kernel, line, why, where());
-    stop_with(error);
+    w->ctx.tid = f->tid;
+    w->ctx.lane = f->index & 31;
+    w->ctx.warp = f->index >> 5;
+    w->ctx.stack = (uint64_t)(uintptr_t)f->memory;
+    w->ctx.stack_bytes = SIM_STACK;
 }
 
-static void load(const fiber *f)
-{
-    ctx.tid = f->tid;
-    ctx.lane = f->index & 31;
-    ctx.warp = f->index >> 5;
-    ctx.stack = (uint64_t)(uintptr_t)f->memory;
-    ctx.stack_bytes = STACK;
-}
-
-static void enqueue(fiber *f)
+void sim_enqueue(worker *w, fiber *f)
 {
     f->next = NULL;
-    if (head)
-        tail->next = f;
+    if (w->head)
+        w->tail->next = f;
     else
-        head = f;
-    tail = f;
+        w->head = f;
+    w->tail = f;
 }
 
 static void fiber_main(void);
 
-static fiber *fresh(void)
+static fiber *fresh(worker *w)
 {
-    fiber *f = spare;
-    if (!f) stop_with(cudaErrorLaunchFailure);
-    spare = f->next;
+    fiber *f = w->spare;
+    if (!f) sim_stop(w, cudaErrorLaunchFailure);
+    w->spare = f->next;
     if (!f->memory) {
-        char *m = mmap(NULL, STACK + GUARD, PROT_READ | PROT_WRITE,
+        char *m = mmap(NULL, SIM_STACK + GUARD, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (m == MAP_FAILED) {
             sim_say("no host memory for the stack of a thread");
-            stop_with(cudaErrorLaunchFailure);
+            sim_stop(w, cudaErrorLaunchFailure);
         }
         mprotect(m, GUARD, PROT_NONE);
         f->memory = m + GUARD;
     }
     /* stacks a power of two apart would all use the same cache sets */
-    f->stack = sim_stack_make(f->memory, STACK - (size_t)(f - fibers) * 320 % 16384, fiber_main);
+    f->stack =
+        sim_stack_make(f->memory, SIM_STACK - (size_t)(f - w->fibers) * 320 % 16384, fiber_main);
     f->index = UINT32_MAX;
     return f;
 }
 
-static void give_up(void)
-{
-    sim_say("kernel %s: a barrier or warp operation never completes, %s", running->name, where());
-    stop_with(cudaErrorLaunchFailure);
-}
-
 /* What runs when the current fiber cannot: the oldest that is ready, else the threads not started.
  */
-static fiber *choose(void)
+static fiber *choose(worker *w)
 {
-    fiber *f = head;
+    fiber *f = w->head;
     if (f) {
-        head = f->next;
+        w->head = f->next;
         return f;
     }
-    if (started < threads) return fresh();
-    give_up();
-    return NULL;
+    if (w->started < w->threads) return fresh(w);
+    sim_say("kernel %s: a barrier or warp operation never completes, %s", w->running->name,
+            sim_where(w));
+    sim_stop(w, cudaErrorLaunchFailure);
 }
 
-static void park(fiber *me)
+static void go_on_with(worker *w, fiber *f, sim_stack *save)
 {
-    fiber *f = choose();
-    if (f == me) return;
-    current = f;
-    if (f->index != UINT32_MAX) load(f);
-    sim_switch(&me->stack, f->stack);
+    w->current = f;
+    if (f->index != UINT32_MAX) load(w, f);
+    sim_switch(save, f->stack);
 }
 
-/* ---- barriers ---- */
-static void release_barriers(void)
+void sim_park(worker *w)
 {
-    if (started < threads) return;
-    for (int id = 0; id < 16; id++) {
-        uint32_t n = barriers[id].n, yes = 0;
-        if (!n || n != threads - ended) continue;
-        for (uint32_t i = 0; i < n; i++) yes += barriers[id].waiting[i]->pred != 0;
-        for (uint32_t i = 0; i < n; i++) {
-            fiber *f = barriers[id].waiting[i];
-            f->out = f->op == 0 ? yes : f->op == 1 ? yes == n : yes != 0;
-            enqueue(f);
-        }
-        barriers[id].n = 0;
-    }
+    fiber *me = w->current, *f = choose(w);
+    if (f != me) go_on_with(w, f, &me->stack);
 }
 
-static uint32_t rt_barrier_reduce(sim_ctx *c, uint32_t id, int op, int pred)
+/* What it spins for may be the work of a thread that has not started: choose() would run those
+ * last, and hand the turn back to this one for ever. */
+void sim_give_way(worker *w)
 {
-    fiber *me = current;
-    if (id > 15) rt_raise(c, SIM_ILLEGAL_INSTRUCTION, running->name, 0, "barrier number above 15");
-    me->op = op;
-    me->pred = pred;
-    barriers[id].waiting[barriers[id].n++] = me;
-    release_barriers();
-    park(me);
-    return (uint32_t)me->out;
+    if (!w->head && w->started == w->threads) return; /* nobody else */
+    fiber *me = w->current, *f = w->started < w->threads ? fresh(w) : NULL;
+    sim_enqueue(w, me);
+    if (!f)
+        sim_park(w);
+    else
+        go_on_with(w, f, &me->stack);
 }
 
-static void rt_barrier(sim_ctx *c, uint32_t id)
+static void next_thread(worker *w, fiber *me)
 {
-    rt_barrier_reduce(c, id, 2, 0);
-}
-
-/* ---- warps ---- */
-/* PTX shfl: the lane to read from, and whether it is in range. */
-static uint32_t shuffle_source(uint32_t lane, const fiber *f, int *in_range)
-{
-    uint32_t seg = f->clamp >> 8 & 31, b = f->b & 31, max = (lane & seg) | (f->clamp & 31 & ~seg);
-    int64_t j;
-    switch (f->op) {
-    case SIM_SHFL_UP:
-        j = (int64_t)lane - b;
-        *in_range = j >= (int64_t)max;
-        break;
-    case SIM_SHFL_DOWN:
-        j = (int64_t)lane + b;
-        *in_range = j <= (int64_t)max;
-        break;
-    case SIM_SHFL_BFLY:
-        j = lane ^ b;
-        *in_range = j <= (int64_t)max;
-        break;
-    default:
-        j = (lane & seg) | (b & ~seg);
-        *in_range = j <= (int64_t)max;
-        break;
-    }
-    return *in_range ? (uint32_t)j : lane;
-}
-
-static void complete(warp *w, uint32_t mask)
-{
-    uint32_t ballot = 0;
-    for (uint32_t l = 0; l < 32; l++) ballot |= (mask >> l & 1 && w->lane[l]->in) ? 1u << l : 0;
-    for (uint32_t l = 0; l < 32; l++) {
-        if (!(mask >> l & 1)) continue;
-        fiber *f = w->lane[l];
-        uint32_t same = 0;
-        switch (f->op) {
-        case SIM_BALLOT:
-        case SIM_SYNCWARP:
-            f->out = ballot;
-            f->pred = ballot == mask;
-            break;
-        case SIM_MATCH_ANY:
-        case SIM_MATCH_ALL:
-            for (uint32_t k = 0; k < 32; k++)
-                if (mask >> k & 1 && w->lane[k]->in == f->in) same |= 1u << k;
-            f->pred = same == mask;
-            f->out = f->op == SIM_MATCH_ANY || f->pred ? same : 0;
-            break;
-        default: {
-            uint32_t from = shuffle_source(l, f, &f->pred);
-            f->out = mask >> from & 1 ? w->lane[from]->in : f->in;
-        }
+    me->index = w->started++;
+    me->tid =
+        w->next_tid; /* counted up: three divisions a thread would double the cost of a launch */
+    me->ticks = 0;
+    if (++w->next_tid.x == w->ctx.ntid.x) {
+        w->next_tid.x = 0;
+        if (++w->next_tid.y == w->ctx.ntid.y) {
+            w->next_tid.y = 0;
+            w->next_tid.z++;
         }
     }
+    load(w, me);
 }
 
-static uint64_t rt_warp(sim_ctx *c, int op, uint32_t mask, uint64_t value, uint32_t b,
-                        uint32_t clamp, int *pred)
-{
-    fiber *me = current;
-    warp *w = &warps[me->index >> 5];
-    uint32_t lane = me->index & 31;
-    int g = 0;
-    if (!(mask >> lane & 1))
-        rt_raise(c, SIM_TRAP, running->name, 0,
-                 "a warp operation whose mask does not name the calling lane");
-    me->in = value;
-    me->op = op;
-    me->b = b;
-    me->clamp = clamp;
-    w->lane[lane] = me;
-    while (g < w->ngroups && w->group[g].mask != mask) g++;
-    if (g == w->ngroups) {
-        w->group[w->ngroups].mask = mask;
-        w->group[w->ngroups++].arrived = 0;
-    }
-    w->group[g].arrived |= 1u << lane;
-    if (w->group[g].arrived == (mask & w->live)) {
-        uint32_t all = w->group[g].arrived;
-        w->group[g] = w->group[--w->ngroups];
-        complete(w, all);
-        for (uint32_t l = 0; l < 32; l++)
-            if (all >> l & 1 && l != lane) enqueue(w->lane[l]);
-    } else
-        park(me);
-    *pred = me->pred;
-    return me->out;
-}
-
-/* The calling lane alone: a legal answer, since lanes need not run together. */
-static uint32_t rt_activemask(sim_ctx *c)
-{
-    return 1u << c->lane;
-}
-
-static void lane_ends(fiber *me)
-{
-    warp *w = &warps[me->index >> 5];
-    w->live &= ~(1u << (me->index & 31));
-    for (int g = 0; g < w->ngroups; g++) {
-        uint32_t all = w->group[g].arrived;
-        if (all != (w->group[g].mask & w->live)) continue;
-        w->group[g--] = w->group[--w->ngroups];
-        complete(w, all);
-        for (uint32_t l = 0; l < 32; l++)
-            if (all >> l & 1) enqueue(w->lane[l]);
-    }
-}
-
-/* ---- threads ---- */
 static void fiber_main(void)
 {
-    fiber *me = current;
-    while (started < threads) {
-        me->index = started++;
-        me->tid =
-            next_tid; /* counted up: three divisions a thread would double the cost of a launch */
-        if (++next_tid.x == ctx.ntid.x) {
-            next_tid.x = 0;
-            if (++next_tid.y == ctx.ntid.y) {
-                next_tid.y = 0;
-                next_tid.z++;
-            }
-        }
-        me->ticks = 0;
-        load(me);
-        running->info->entry(&ctx, arguments);
-        ended++;
-        if (running->info->uses_barrier) {
-            lane_ends(me);
-            release_barriers();
-        }
-        if (head) break; /* older threads first */
+    worker *w = sim_worker;
+    fiber *me = w->current;
+    while (w->started < w->threads) {
+        next_thread(w, me);
+        w->running->info->entry(&w->ctx, w->arguments);
+        w->ended++;
+        if (w->running->info->uses_barrier) sim_thread_ends(w, me);
+        if (w->head) break; /* older threads first */
     }
     me->index = UINT32_MAX;
-    me->next = spare;
-    spare = me;
-    if (ended == threads) sim_switch(&me->stack, outside);
-    fiber *f = choose();
-    current = f;
-    if (f->index != UINT32_MAX) load(f);
-    sim_switch(&me->stack, f->stack);
+    me->next = w->spare;
+    w->spare = me;
+    if (w->ended == w->threads) sim_switch(&me->stack, w->outside);
+    go_on_with(w, choose(w), &me->stack);
     abort();
 }
 
-static void rt_tick(sim_ctx *c, const char *kernel, int line)
+/* ---- blocks ---- */
+static void run_block(worker *w, uint64_t k)
 {
-    fiber *me = current;
-    if (++steps > step_limit)
-        rt_raise(c, SIM_TRAP, kernel, line,
-                 "the launch used up its steps (OOMPROOF_SIM_STEPS): it does not end");
-    if (++me->ticks % SPINS) return;
-    if (!head && started == threads) return; /* nobody else */
-    /* What it spins for may be the work of a thread that has not started: choose() would run those
-     * last, and hand the turn back to this one for ever. */
-    fiber *f = started < threads ? fresh() : NULL;
-    enqueue(me);
-    if (!f) {
-        park(me);
-        return;
-    }
-    current = f;
-    sim_switch(&me->stack, f->stack);
+    const dim3 g = job.grid;
+    w->ctx.ctaid =
+        (sim_u3){(uint32_t)(k % g.x), (uint32_t)(k / g.x % g.y), (uint32_t)(k / g.x / g.y)};
+    w->started = w->ended = 0;
+    w->next_tid = (sim_u3){0, 0, 0};
+    sim_block_begins(w);
+    w->current = fresh(w);
+    sim_switch(&w->outside, w->current->stack);
 }
 
-static char *rt_address(sim_ctx *c, uint64_t a, uint32_t n, int access)
+static void reset(worker *w)
 {
-    char *host = sim_memory_at(a, n);
-    if (host) return host;
-    if (a - (uint64_t)(uintptr_t)c->shared + n <= c->shared_bytes) return (char *)(uintptr_t)a;
-    if (a - c->stack + n <= c->stack_bytes) return (char *)(uintptr_t)a;
-    sim_say("kernel %s: illegal %s of %u bytes at %#llx: %s, %s", running->name,
-            access == 1   ? "read"
-            : access == 2 ? "write"
-                          : "atomic",
-            n, (unsigned long long)a, sim_memory_describe(a), where());
-    stop_with(SIM_ILLEGAL_ADDRESS);
+    w->spare = NULL;
+    for (int i = SIM_THREADS - 1; i >= 0; i--) {
+        w->fibers[i].next = w->spare;
+        w->spare = &w->fibers[i];
+    }
+    w->head = w->tail = NULL;
+    memset(w->barriers, 0, sizeof w->barriers);
+    w->steps = 0;
 }
 
-static int rt_printf(sim_ctx *c, const char *format, const void *args)
+/* Blocks until there are none, or the grid has failed. The worker must be prepared. */
+static void run_blocks(worker *w)
 {
-    const char *p = args;
-    int count = 0;
-    for (const char *s = format; *s; s++) {
-        char spec[32];
-        size_t n = 0;
-        if (*s != '%' || s[1] == '%') {
-            putchar(*s);
-            s += *s == '%';
-            continue;
-        }
-        spec[n++] = *s++;
-        while (*s && !strchr("diouxXeEfFgGaAcsp", *s) && n < sizeof spec - 4) {
-            if (*s != 'l' && *s != 'h') spec[n++] = *s;
-            s++;
-        }
-        int wide = s[-1] == 'l';
-        if (!*s) break;
-        if (strchr("eEfFgGaA", *s)) {
-            double v;
-            p = (const char *)(((uintptr_t)p + 7) & ~(uintptr_t)7);
-            memcpy(&v, p, 8);
-            p += 8;
-            spec[n++] = *s, spec[n] = 0;
-            printf(spec, v);
-        } else if (wide || *s == 'p' || *s == 's') {
-            uint64_t v;
-            p = (const char *)(((uintptr_t)p + 7) & ~(uintptr_t)7);
-            memcpy(&v, p, 8);
-            p += 8;
-            if (*s == 's') {
-                spec[n++] = 's', spec[n] = 0;
-                printf(spec, rt_address(c, v, 1, 1));
-            } else {
-                spec[n++] = 'l', spec[n++] = 'l', spec[n++] = *s == 'p' ? 'x' : *s, spec[n] = 0;
-                printf(spec, (unsigned long long)v);
-            }
-        } else {
-            int v;
-            memcpy(&v, p, 4);
-            p += 4;
-            spec[n++] = *s, spec[n] = 0;
-            printf(spec, v);
-        }
-        count++;
-    }
-    fflush(stdout);
-    return count;
+    sim_faults_start();
+    sim_worker = w;
+    if (sigsetjmp(w->stop, 0) == 0)
+        for (uint64_t k; !sim_grid_failed() &&
+                         (k = __atomic_fetch_add(&job.next, 1, __ATOMIC_RELAXED)) < job.nblocks;)
+            run_block(w, k);
+    sim_worker = NULL;
 }
 
-static const sim_calls calls = {rt_barrier, rt_barrier_reduce, rt_warp, rt_activemask,
-                                rt_address, rt_raise,          rt_tick, rt_printf};
-
-/* ---- faults ---- */
-static struct sigaction before_segv, before_bus;
-
-static void on_fault(int sig, siginfo_t *info, void *context)
+/* ---- workers ---- */
+static int new_worker(int i)
 {
-    if (sim_in_kernel) {
-        uint64_t a = (uint64_t)(uintptr_t)info->si_addr;
-        uint64_t device = a - (uint64_t)ctx.delta;
-        int known = sim_memory_is_device((void *)(uintptr_t)device);
-        sim_say("kernel %s: illegal access at %#llx: %s, %s", running->name,
-                (unsigned long long)(known ? device : a),
-                known ? sim_memory_describe(device) : "neither device, shared nor local memory",
-                where());
-        stop_with(SIM_ILLEGAL_ADDRESS);
+    if (workers[i]) return 1;
+    worker *w = calloc(1, sizeof *w);
+    char *m = mmap(NULL, 256 * 1024, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (!w || m == MAP_FAILED) {
+        free(w);
+        return 0;
     }
-    if (sig == SIGSEGV && sim_memory_is_device(info->si_addr)) {
-        static const char text[] =
-            "simulated device: host code follows a device pointer; copy with cudaMemcpy first\n";
-        if (write(2, text, sizeof text - 1) < 0) {
-        }
-    }
-    const struct sigaction *old = sig == SIGSEGV ? &before_segv : &before_bus;
-    if (old->sa_flags & SA_SIGINFO)
-        old->sa_sigaction(sig, info, context);
-    else if (old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN)
-        old->sa_handler(sig);
-    else {
-        signal(sig, SIG_DFL);
-        raise(sig);
-    }
+    w->shared_memory = m;
+    workers[i] = w;
+    return 1;
 }
 
-static void start_once(void)
+/* Helpers wait for `round` to change. After a fork there are none: they are started again. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t begin, end;
+    uint64_t round;
+    int wanted, busy, started;
+    pid_t of;
+} crew = {.lock = PTHREAD_MUTEX_INITIALIZER,
+          .begin = PTHREAD_COND_INITIALIZER,
+          .end = PTHREAD_COND_INITIALIZER};
+
+static void *help(void *arg)
 {
-    static int done;
-    static __thread char *alternate;
-    if (!alternate && (alternate = malloc(64 * 1024))) {
-        stack_t now = {0}, mine = {.ss_sp = alternate, .ss_size = 64 * 1024};
-        if (sigaltstack(NULL, &now) == 0 && now.ss_flags & SS_DISABLE) sigaltstack(&mine, NULL);
+    int me = (int)(intptr_t)arg;
+    uint64_t seen = 0;
+    pthread_mutex_lock(&crew.lock);
+    for (;;) {
+        while (crew.round == seen) pthread_cond_wait(&crew.begin, &crew.lock);
+        seen = crew.round;
+        if (me >= crew.wanted) continue;
+        pthread_mutex_unlock(&crew.lock);
+        run_blocks(workers[me]);
+        pthread_mutex_lock(&crew.lock);
+        if (--crew.busy == 0) pthread_cond_signal(&crew.end);
     }
-    if (done) return;
-    done = 1;
-    const char *s = getenv("OOMPROOF_SIM_STEPS");
-    step_limit = (s && *s ? strtoull(s, NULL, 10) : 400000000000ull) / 4096 + 1;
-    shared_memory =
-        mmap(NULL, 256 * 1024, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    struct sigaction a = {.sa_sigaction = on_fault,
-                          .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
-    sigaction(SIGSEGV, &a, &before_segv);
-    sigaction(SIGBUS, &a, &before_bus);
+    return NULL;
 }
 
-static void reset(void)
+/* OOMPROOF_SIM_THREADS: how many host threads may run a grid; 1 unless set. */
+static int most_workers(void)
 {
-    spare = NULL;
-    for (int i = MAX_THREADS - 1; i >= 0; i--) {
-        fibers[i].next = spare;
-        spare = &fibers[i];
+    static int most;
+    const char *s = getenv("OOMPROOF_SIM_THREADS");
+    if (most) return most;
+    most = s && *s ? atoi(s) : 1;
+    if (most < 1 || most > MOST_WORKERS) {
+        sim_say("OOMPROOF_SIM_THREADS=%s: expected 1 to %d; 1 is taken", s, MOST_WORKERS);
+        most = 1;
     }
-    head = tail = NULL;
-    memset(barriers, 0, sizeof barriers);
+    return most;
 }
 
-static void run_block(sim_u3 id)
+/* The helpers that can be had, up to n - 1. */
+static int gather(int n)
 {
-    ctx.ctaid = id;
-    started = ended = 0;
-    next_tid = (sim_u3){0, 0, 0};
-    for (uint32_t w = 0; w * 32 < threads; w++) {
-        uint32_t lanes = threads - w * 32;
-        warps[w].live = lanes >= 32 ? UINT32_MAX : (1u << lanes) - 1;
-        warps[w].ngroups = 0;
+    if (crew.of != getpid()) {
+        crew.of = getpid();
+        crew.started = 0;
+        crew.round = 0;
+        pthread_mutex_init(&crew.lock, NULL);
+        pthread_cond_init(&crew.begin, NULL);
+        pthread_cond_init(&crew.end, NULL);
     }
-    current = fresh();
-    sim_switch(&outside, current->stack);
+    while (crew.started < n - 1) {
+        pthread_t thread;
+        pthread_attr_t detached;
+        int i = crew.started + 1;
+        if (!new_worker(i) || pthread_attr_init(&detached) != 0) break;
+        pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+        int ok = pthread_create(&thread, &detached, help, (void *)(intptr_t)i) == 0;
+        pthread_attr_destroy(&detached);
+        if (!ok) break;
+        crew.started++;
+    }
+    return n - 1 < crew.started ? n : crew.started + 1;
+}
+
+static void prepare(worker *w, const sim_function *f, dim3 g, dim3 b, size_t dynamic_shared,
+                    void **args, int many)
+{
+    reset(w);
+    w->running = f;
+    w->arguments = args;
+    w->threads = b.x * b.y * b.z;
+    sim_memory_window(&w->ctx);
+    w->ctx.ntid = (sim_u3){b.x, b.y, b.z};
+    w->ctx.nctaid = (sim_u3){g.x, g.y, g.z};
+    w->ctx.shared = w->shared_memory;
+    w->ctx.shared_bytes = f->info->static_shared + (uint32_t)dynamic_shared;
+    w->ctx.rt = &sim_services;
+    w->ctx.many = many;
 }
 
 int sim_grid_run(const sim_function *f, dim3 g, dim3 b, size_t dynamic_shared, void **args)
 {
-    start_once();
-    reset();
-    running = f;
-    arguments = args;
-    threads = b.x * b.y * b.z;
-    steps = 0;
-    sim_memory_window(&ctx);
-    ctx.ntid = (sim_u3){b.x, b.y, b.z};
-    ctx.nctaid = (sim_u3){g.x, g.y, g.z};
-    ctx.shared = shared_memory;
-    ctx.shared_bytes = f->info->static_shared + (uint32_t)dynamic_shared;
-    ctx.rt = &calls;
-    sim_in_kernel = 1;
-    stopped_by = 0;
-    if (sigsetjmp(stop, 0) == 0)
-        for (uint32_t z = 0; z < g.z; z++)
-            for (uint32_t y = 0; y < g.y; y++)
-                for (uint32_t x = 0; x < g.x; x++) run_block((sim_u3){x, y, z});
-    sim_in_kernel = 0;
-    return stopped_by;
+    static int once;
+    if (!once++) sim_services_start();
+    if (!new_worker(0)) return cudaErrorLaunchFailure;
+    job.grid = g;
+    job.nblocks = (uint64_t)g.x * g.y * g.z;
+    job.next = 0;
+    job.failed = 0;
+    int n = most_workers();
+    if ((uint64_t)n > job.nblocks) n = (int)job.nblocks;
+    if (job.nblocks * b.x * b.y * b.z < 1024) n = 1; /* not worth waking anybody */
+    if (n > 1) n = gather(n);
+    for (int i = 0; i < n; i++) prepare(workers[i], f, g, b, dynamic_shared, args, n > 1);
+    if (n > 1) {
+        pthread_mutex_lock(&crew.lock);
+        crew.wanted = n;
+        crew.busy = n - 1;
+        crew.round++;
+        pthread_cond_broadcast(&crew.begin);
+        pthread_mutex_unlock(&crew.lock);
+    }
+    run_blocks(workers[0]);
+    if (n > 1) {
+        pthread_mutex_lock(&crew.lock);
+        while (crew.busy) pthread_cond_wait(&crew.end, &crew.lock);
+        pthread_mutex_unlock(&crew.lock);
+    }
+    return job.failed;
 }

@@ -19,11 +19,14 @@
 #define KEEP \
     (512 * MIB) /* bytes of freed pages whose contents stay in host memory, ready for use */
 
+enum { FREE, USED, HELD }; /* HELD: freed by the program, kept by a pool */
 typedef struct block {
     uint64_t at;  /* offset */
     size_t bytes; /* rounded to granules */
     size_t asked;
-    int used, private_entry;
+    int state, private_entry;
+    void *pool; /* sim_pool it belongs to; NULL: none */
+    sim_site allocated;
     struct block *prev, *next; /* by address, gap-free over all pages in use */
 } block;
 
@@ -36,44 +39,21 @@ static struct {
     size_t runtime_bytes, private_bytes;
     block *first, *last; /* small blocks and big ones in one list */
     unsigned char *page; /* per page: 0 free, 1 small, 2 part of a big block */
+    block **block_at;    /* per page: the block of its first byte */
     size_t npages;
 } M;
-
-/* "8GiB" "512MiB" "48M" "1000000" -> bytes; 0: not understood */
-static size_t parse_size(const char *s)
-{
-    char *end;
-    if (*s < '0' || *s > '9') return 0;
-    errno = 0;
-    double v = strtod(s, &end);
-    size_t unit = 1;
-    if (*end == 'K' || *end == 'k')
-        unit = 1024;
-    else if (*end == 'M' || *end == 'm')
-        unit = MIB;
-    else if (*end == 'G' || *end == 'g')
-        unit = 1024 * MIB;
-    else if (*end == 'T' || *end == 't')
-        unit = (size_t)1 << 40;
-    if (unit > 1) end++;
-    if (unit > 1 && !strncmp(end, "iB", 2))
-        end += 2;
-    else if (*end == 'B')
-        end++;
-    if (*end || errno || v * (double)unit > 4e12) return 0;
-    return (size_t)(v * (double)unit);
-}
 
 cudaError_t sim_memory_start(void)
 {
     if (M.started) return M.broken;
     M.started = 1;
     const char *s = getenv("OOMPROOF_SIM_MEMORY");
-    M.capacity = s && *s ? parse_size(s) : 8192 * MIB;
+    M.capacity = s && *s ? sim_parse_size(s) : 8192 * MIB;
     if (M.capacity < PAGE) {
         sim_say("OOMPROOF_SIM_MEMORY=%s: not a size of at least 2MiB, like 8GiB or 512MiB", s);
         return M.broken = cudaErrorInitializationError;
     }
+    if (!sim_limits_start()) return M.broken = cudaErrorInitializationError;
     M.capacity = M.capacity / PAGE * PAGE;
     /* a context takes some hundred MiB of a real card; small test cards are all for the program */
     M.context = M.capacity >= 4096 * MIB ? 512 * MIB : 0;
@@ -85,7 +65,8 @@ cudaError_t sim_memory_start(void)
     char *bytes =
         mmap(NULL, M.span + PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     M.page = calloc(M.npages, 1);
-    if (window == MAP_FAILED || bytes == MAP_FAILED || !M.page) {
+    M.block_at = calloc(M.npages, sizeof(block *)); /* untouched pages of it cost nothing either */
+    if (window == MAP_FAILED || bytes == MAP_FAILED || !M.page || !M.block_at) {
         sim_say("the address space for a simulated card of %zu MiB cannot be reserved: %s",
                 M.capacity / MIB, strerror(errno));
         return M.broken = cudaErrorInitializationError;
@@ -120,12 +101,14 @@ static void give_pages(size_t first, size_t n)
     }
     mprotect(at, n * PAGE, PROT_NONE);
     memset(M.page + first, 0, n);
+    memset(M.block_at + first, 0, n * sizeof(block *));
     M.held -= n * PAGE;
 }
 
 static size_t room(void)
 {
-    return M.capacity - M.context - M.held;
+    size_t gone = M.context + M.held + sim_pressure();
+    return gone < M.capacity ? M.capacity - gone : 0;
 }
 
 /* The first run of n free pages. */
@@ -171,19 +154,42 @@ static void remove_block(block *b)
     free(b);
 }
 
-static block *block_before(uint64_t at)
+/* The last block before a page that holds none. */
+static block *block_before(size_t page)
 {
-    block *b = M.last;
-    while (b && b->at > at) b = b->prev;
+    while (page > 0 && !M.page[page - 1]) page--;
+    if (page == 0) return NULL;
+    block *b = M.block_at[page - 1];
+    while (b->next && b->next->at / PAGE == page - 1) b = b->next;
     return b;
 }
 
 static block *new_pages(size_t n, unsigned char kind)
 {
     size_t first;
-    if (n * PAGE > room() || (first = find_pages(n)) == SIZE_MAX || !take_pages(first, n, kind))
+    if (n * PAGE > room() || !sim_host_has(n * PAGE) || (first = find_pages(n)) == SIZE_MAX ||
+        !take_pages(first, n, kind))
         return NULL;
-    return insert((uint64_t)first * PAGE, n * PAGE, block_before((uint64_t)first * PAGE));
+    block *b = insert((uint64_t)first * PAGE, n * PAGE, block_before(first));
+    if (!b) give_pages(first, n);
+    for (size_t i = 0; b && i < n; i++) M.block_at[first + i] = b;
+    return b;
+}
+
+static size_t rounded(size_t bytes)
+{
+    return (bytes + GRANULE - 1) / GRANULE * GRANULE;
+}
+
+static void count(const block *b, int sign)
+{
+    size_t *figure = b->private_entry ? &M.private_bytes : &M.runtime_bytes;
+    *figure += sign > 0 ? rounded(b->asked) : 0 - rounded(b->asked);
+}
+
+static void *address_of(const block *b)
+{
+    return (void *)(uintptr_t)(M.base + b->at);
 }
 
 /* A failure leaves *out alone, so that a program that trusts it without looking at the error uses
@@ -194,59 +200,68 @@ cudaError_t sim_memory_alloc(size_t bytes, int private_entry, void **out)
         *out = NULL;
         return cudaSuccess;
     }
+    sim_pressure_count();
     if (bytes > M.capacity) return cudaErrorMemoryAllocation;
-    size_t want = (bytes + GRANULE - 1) / GRANULE * GRANULE;
+    size_t want = rounded(bytes);
     block *b = NULL;
     if (want > SMALL) {
         b = new_pages((want + PAGE - 1) / PAGE, 2);
     } else {
-        for (b = M.first; b && (b->used || b->bytes < want || M.page[b->at / PAGE] != 1);
+        for (b = M.first; b && (b->state != FREE || b->bytes < want || M.page[b->at / PAGE] != 1);
              b = b->next) {
         }
         if (!b) b = new_pages(1, 1);
         if (b && b->bytes > want && insert(b->at + want, b->bytes - want, b)) b->bytes = want;
     }
     if (!b) return cudaErrorMemoryAllocation;
-    b->used = 1;
+    b->state = USED;
     b->asked = bytes;
     b->private_entry = private_entry;
-    *(private_entry ? &M.private_bytes : &M.runtime_bytes) += want;
-    *out = (void *)(uintptr_t)(M.base + b->at);
+    b->pool = NULL;
+    sim_site_take(&b->allocated);
+    count(b, 1);
+    *out = address_of(b);
     return cudaSuccess;
+}
+
+/* The block that an address lies in, whatever its state. */
+static block *find(uint64_t address)
+{
+    uint64_t at = address - M.base;
+    if (at >= M.span) return NULL;
+    block *b = M.block_at[at / PAGE];
+    while (b && b->at + b->bytes <= at) b = b->next;
+    return b && at >= b->at ? b : NULL;
 }
 
 static block *find_used(uint64_t address)
 {
-    if (address - M.base >= M.span) return NULL;
-    block *b = M.first;
-    uint64_t at = address - M.base;
-    while (b && b->at + b->bytes <= at) b = b->next;
-    return b && b->used && at >= b->at ? b : NULL;
+    block *b = find(address);
+    return b && b->state == USED ? b : NULL;
 }
 
-cudaError_t sim_memory_free(void *p)
+size_t sim_memory_heap_bytes(uint64_t address)
 {
-    if (!p) return cudaSuccess;
-    block *b = find_used((uint64_t)(uintptr_t)p);
-    if (!b || M.base + b->at != (uint64_t)(uintptr_t)p) {
-        sim_say("cudaFree(%p): %s", p, sim_memory_describe((uint64_t)(uintptr_t)p));
-        return cudaErrorInvalidValue;
-    }
-    *(b->private_entry ? &M.private_bytes : &M.runtime_bytes) -=
-        (b->asked + GRANULE - 1) / GRANULE * GRANULE;
-    b->used = 0;
+    block *b = find_used(address);
+    return b && M.base + b->at == address && b->private_entry == SIM_HEAP ? b->asked : 0;
+}
+
+/* Back to its page, or its pages back to the device. */
+static void give_block(block *b)
+{
     size_t page = (size_t)(b->at / PAGE);
+    b->state = FREE;
     if (M.page[page] == 2) {
         give_pages(page, b->bytes / PAGE);
         remove_block(b);
-        return cudaSuccess;
+        return;
     }
     /* merge with free neighbours of the same page */
-    if (b->next && !b->next->used && b->next->at / PAGE == page) {
+    if (b->next && b->next->state == FREE && b->next->at / PAGE == page) {
         b->bytes += b->next->bytes;
         remove_block(b->next);
     }
-    if (b->prev && !b->prev->used && b->prev->at / PAGE == page) {
+    if (b->prev && b->prev->state == FREE && b->prev->at / PAGE == page) {
         b = b->prev;
         b->bytes += b->next->bytes;
         remove_block(b->next);
@@ -255,7 +270,66 @@ cudaError_t sim_memory_free(void *p)
         give_pages(page, 1);
         remove_block(b);
     }
+}
+
+cudaError_t sim_memory_free(void *p)
+{
+    if (!p) return cudaSuccess;
+    block *b = find_used((uint64_t)(uintptr_t)p);
+    if (!b || address_of(b) != p) {
+        sim_say("cudaFree(%p): %s", p, sim_memory_describe((uint64_t)(uintptr_t)p));
+        return cudaErrorInvalidValue;
+    }
+    sim_site_freed((uint64_t)(uintptr_t)p, b->asked, &b->allocated);
+    count(b, -1);
+    give_block(b);
     return cudaSuccess;
+}
+
+void **sim_memory_pool(void *p)
+{
+    block *b = find_used((uint64_t)(uintptr_t)p);
+    return b && address_of(b) == p ? &b->pool : NULL;
+}
+
+size_t sim_memory_bytes(void *p)
+{
+    return find_used((uint64_t)(uintptr_t)p)->bytes;
+}
+
+size_t sim_memory_hold(void *p)
+{
+    block *b = find_used((uint64_t)(uintptr_t)p);
+    sim_site_freed((uint64_t)(uintptr_t)p, b->asked, &b->allocated);
+    count(b, -1);
+    b->state = HELD;
+    return b->bytes;
+}
+
+void sim_memory_reuse(void *p, size_t bytes)
+{
+    block *b = find((uint64_t)(uintptr_t)p);
+    b->state = USED;
+    b->asked = bytes;
+    sim_site_take(&b->allocated);
+    count(b, 1);
+}
+
+void sim_memory_drop(void *p)
+{
+    give_block(find((uint64_t)(uintptr_t)p));
+}
+
+void sim_memory_reset(void)
+{
+    for (int again = 1; again;) { /* giving one back merges its neighbours */
+        block *b = M.first;
+        while (b && (b->state == FREE || b->private_entry)) b = b->next;
+        again = b != NULL;
+        if (!b) break;
+        if (b->state == USED) count(b, -1);
+        give_block(b);
+    }
 }
 
 char *sim_memory_at(uint64_t address, size_t bytes)
@@ -274,12 +348,20 @@ int sim_memory_is_device(const void *p)
 
 const char *sim_memory_describe(uint64_t address)
 {
-    static char text[160];
+    static char text[600];
+    char site[200], freed[400];
     block *b = find_used(address);
     if (!sim_memory_is_device((void *)(uintptr_t)address)) return "not a device address";
     if (b) {
-        snprintf(text, sizeof text, "%llu bytes into an allocation of %zu bytes",
-                 (unsigned long long)(address - M.base - b->at), b->asked);
+        uint64_t inside = address - M.base - b->at;
+        snprintf(text, sizeof text, "%llu bytes %s an allocation of %zu bytes%s",
+                 (unsigned long long)(inside < b->asked ? inside : inside - b->asked),
+                 inside < b->asked ? "into" : "past the end of", b->asked,
+                 sim_site_text(&b->allocated, "made at", site, sizeof site));
+        return text;
+    }
+    if (sim_site_find_freed(address, freed, sizeof freed)) {
+        snprintf(text, sizeof text, "in an allocation that was freed%s", freed);
         return text;
     }
     return "a device address that is not allocated (freed before, or past the end of a block)";
@@ -288,57 +370,27 @@ const char *sim_memory_describe(uint64_t address)
 /* OOMPROOF_SIM_CHECK=1 closes the window: every access is looked up. */
 void sim_memory_window(sim_ctx *c)
 {
-    static int check = -1;
-    if (check < 0) {
-        const char *s = getenv("OOMPROOF_SIM_CHECK");
-        check = s && *s == '1';
-    }
     c->base = M.base;
-    c->bytes = check ? 0 : M.span;
+    c->bytes = sim_checking() ? 0 : M.span;
     c->delta = M.delta;
+}
+
+/* The largest request that would succeed now, as the program asks for it. */
+size_t sim_memory_largest(void)
+{
+    size_t run = 0, most = 0, left = room() / PAGE;
+    for (size_t i = 0; i < M.npages; i++) {
+        run = M.page[i] ? 0 : run + 1;
+        if (run > most) most = run;
+        if (most >= left) return left * PAGE;
+    }
+    return most * PAGE;
 }
 
 void sim_memory_info(size_t *free_bytes, size_t *total)
 {
     *free_bytes = room();
     *total = M.capacity;
-}
-
-API int sim_device_alloc(void **out, size_t bytes)
-{
-    if (sim_enter() != cudaSuccess) return cudaErrorNoDevice;
-    cudaError_t e = sim_sticky ? sim_sticky : sim_memory_alloc(bytes, 1, out);
-    sim_leave();
-    return e;
-}
-
-API int sim_device_free(void *device)
-{
-    if (sim_enter() != cudaSuccess) return cudaErrorNoDevice;
-    cudaError_t e = sim_memory_free(device);
-    sim_leave();
-    return e;
-}
-
-API void *sim_device_range(const void *device, size_t bytes, int write)
-{
-    static char nothing;
-    (void)write;
-    if (sim_enter() != cudaSuccess) return NULL;
-    sim_run_all(); /* libraries work at once, behind all that was queued */
-    char *p = bytes ? sim_memory_at((uint64_t)(uintptr_t)device, bytes) : &nothing;
-    if (!p && !sim_pending && !sim_sticky) {
-        sim_say("a library call touches %zu bytes at %p: %s", bytes, device,
-                sim_memory_describe((uint64_t)(uintptr_t)device));
-        sim_pending = cudaErrorIllegalAddress;
-    }
-    sim_leave();
-    return p;
-}
-
-API int sim_device_error(void)
-{
-    return sim_sticky ? sim_sticky : sim_pending;
 }
 
 API void sim_memory_read(sim_memory_figures *out)

@@ -13,16 +13,48 @@
 struct sim_op {
     struct sim_op *next;
     uint64_t seq;
-    void (*fn)(void *arg);
+    const sim_work *work;       /* NULL: only waits */
     struct CUstream_st *behind; /* another stream's work up to behind_seq comes first; NULL: none */
     uint64_t behind_seq;
     max_align_t arg[];
 };
 
-static struct CUstream_st default_stream,
-    per_thread = {.next = &default_stream}; /* both always exist, at the end of the list */
-struct CUstream_st *sim_streams = &per_thread;
+static struct CUstream_st default_stream; /* always there, at the end of the list */
+struct CUstream_st *sim_streams = &default_stream;
 static uint64_t last_seq;
+
+/* Each thread has a stream of its own, made when it first asks; a thread that ends leaves its
+ * stream to another. */
+static __thread struct CUstream_st *of_this_thread;
+static pthread_key_t at_thread_end;
+static pthread_once_t key_made = PTHREAD_ONCE_INIT;
+
+static void abandon(void *stream)
+{
+    ((struct CUstream_st *)stream)->abandoned = 1;
+}
+
+static void make_key(void)
+{
+    pthread_key_create(&at_thread_end, abandon);
+}
+
+static struct CUstream_st *per_thread(void)
+{
+    if (of_this_thread) return of_this_thread;
+    struct CUstream_st *s = sim_streams;
+    while (s && !s->abandoned) s = s->next;
+    if (!s && (s = calloc(1, sizeof *s))) {
+        s->next = sim_streams;
+        sim_streams = s;
+    }
+    if (!s) return NULL;
+    s->abandoned = 0;
+    s->of_a_thread = 1;
+    pthread_once(&key_made, make_key);
+    pthread_setspecific(at_thread_end, s);
+    return of_this_thread = s;
+}
 
 int sim_lazy(void)
 {
@@ -39,10 +71,17 @@ int sim_lazy(void)
 struct CUstream_st *sim_stream(cudaStream_t s)
 {
     if (s == NULL || s == cudaStreamLegacy) return &default_stream;
-    if (s == cudaStreamPerThread) return &per_thread;
+    if (s == cudaStreamPerThread) return per_thread();
     for (struct CUstream_st *x = sim_streams; x; x = x->next)
         if (x == s) return x;
     return NULL;
+}
+
+int sim_stream_waits(const struct CUstream_st *s, uint64_t seq)
+{
+    for (struct CUstream_st *x = sim_streams; x; x = x->next)
+        if (x == s) return x->head && x->head->seq <= seq;
+    return 0;
 }
 
 uint64_t sim_last_work(const struct CUstream_st *s)
@@ -63,7 +102,8 @@ void sim_run_until(struct CUstream_st *s, uint64_t seq)
         if (o->behind) sim_run_until(o->behind, o->behind_seq);
         s->head = o->next;
         if (!s->head) s->tail = NULL;
-        if (o->fn) o->fn(o->arg);
+        if (o->work) o->work->fn(o->arg);
+        if (o->work && o->work->drop) o->work->drop(o->arg);
         free(o);
     }
 }
@@ -79,12 +119,16 @@ int sim_run_one(struct CUstream_st *s)
     return s->head != NULL;
 }
 
-static cudaError_t push(struct CUstream_st *s, void (*fn)(void *), const void *arg, size_t bytes,
+static cudaError_t push(struct CUstream_st *s, const sim_work *work, const void *arg, size_t bytes,
                         struct CUstream_st *behind, uint64_t behind_seq)
 {
     struct sim_op *o = malloc(sizeof *o + bytes);
-    if (!o) return cudaErrorMemoryAllocation;
-    *o = (struct sim_op){.seq = ++last_seq, .fn = fn, .behind = behind, .behind_seq = behind_seq};
+    if (!o) {
+        if (work && work->drop) work->drop((void *)(uintptr_t)arg);
+        return cudaErrorMemoryAllocation;
+    }
+    *o = (struct sim_op){
+        .seq = ++last_seq, .work = work, .behind = behind, .behind_seq = behind_seq};
     if (bytes) memcpy(o->arg, arg, bytes);
     if (s->tail)
         s->tail->next = o;
@@ -94,11 +138,14 @@ static cudaError_t push(struct CUstream_st *s, void (*fn)(void *), const void *a
     return cudaSuccess;
 }
 
-cudaError_t sim_submit(struct CUstream_st *s, void (*fn)(void *), const void *arg, size_t bytes)
+cudaError_t sim_submit(struct CUstream_st *s, const sim_work *work, const void *arg, size_t bytes)
 {
-    if (sim_lazy()) return push(s, fn, arg, bytes, NULL, 0);
-    fn((void *)(uintptr_t)arg);
-    return cudaSuccess;
+    cudaError_t e = sim_capture_check(s);
+    if (e == cudaSuccess && sim_capturing(s)) return sim_capture_work(s, work, arg, bytes);
+    if (e == cudaSuccess && sim_lazy()) return push(s, work, arg, bytes, NULL, 0);
+    if (e == cudaSuccess) work->fn((void *)(uintptr_t)arg);
+    if (work->drop) work->drop((void *)(uintptr_t)arg);
+    return e;
 }
 
 cudaError_t sim_submit_after(struct CUstream_st *s, struct CUstream_st *behind, uint64_t seq)
@@ -106,13 +153,35 @@ cudaError_t sim_submit_after(struct CUstream_st *s, struct CUstream_st *behind, 
     return sim_lazy() ? push(s, NULL, NULL, 0, behind, seq) : cudaSuccess;
 }
 
+/* A library's work: its function and a copy of its argument. */
+typedef struct library_work {
+    void (*fn)(void *arg);
+    max_align_t arg[];
+} library_work;
+
+static void run_library(void *arg)
+{
+    library_work *w = arg;
+    w->fn(w->arg);
+}
+
 API int sim_stream_enqueue(void *stream, void (*fn)(void *), const void *arg, size_t arg_bytes)
 {
+    static const sim_work work = {cudaGraphNodeTypeKernel, run_library, NULL};
     cudaError_t e = sim_enter();
     if (e != cudaSuccess) return e;
     struct CUstream_st *s = sim_stream(stream);
-    e = sim_sticky ? sim_sticky : s ? cudaSuccess : cudaErrorInvalidResourceHandle;
-    if (e == cudaSuccess && !sim_pending) e = sim_submit(s, fn, arg, arg_bytes);
+    library_work *w = malloc(sizeof *w + arg_bytes);
+    e = sim_sticky ? sim_sticky
+        : !s       ? cudaErrorInvalidResourceHandle
+        : !w       ? cudaErrorMemoryAllocation
+                   : cudaSuccess;
+    if (e == cudaSuccess && !sim_pending) {
+        w->fn = fn;
+        memcpy(w->arg, arg, arg_bytes);
+        e = sim_submit(s, &work, w, sizeof *w + arg_bytes);
+    }
+    free(w);
     sim_leave();
     return e;
 }

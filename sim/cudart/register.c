@@ -1,5 +1,6 @@
 /* register.c - what the constructors of nvcc-made objects tell: modules, kernels, variables. They
  * run before main and without a device, so nothing is parsed before it is needed. */
+#include "fatbin.h"
 #include "state.h"
 
 /* called by code that nvcc makes; no public header declares them */
@@ -73,6 +74,11 @@ API void __cudaRegisterVar(void **handle, char *host, char *device, const char *
     variables = v;
 }
 
+API void __cudaRegisterHostVar(void **handle, const char *device, char *host, size_t bytes)
+{
+    (void)handle, (void)device, (void)host, (void)bytes;
+}
+
 sim_function *sim_function_find(const void *key)
 {
     for (sim_function *f = functions; f; f = f->next)
@@ -87,19 +93,21 @@ sim_function *sim_function_next(sim_function *f)
 
 cudaError_t sim_module_read(sim_module *m)
 {
-    const char *reason = "";
     char error[256];
-    if (m->read) return m->ptx ? cudaSuccess : cudaErrorInvalidKernelImage;
+    sim_fatbin_text ptx = {0};
+    if (m->read) return m->ptx ? cudaSuccess : m->unread;
     m->read = 1;
-    m->text = sim_fatbin_ptx(m->fatbin, &m->text_bytes, &reason);
-    if (!m->text) {
-        sim_say("this program's device code cannot be run: %s", reason);
-        return cudaErrorInvalidKernelImage;
+    const char *reason = sim_fatbin_ptx(m->fatbin, &ptx);
+    if (reason) {
+        if (!sim_skips_missing()) sim_say("this program's device code cannot be run: %s", reason);
+        return m->unread = cudaErrorNoKernelImageForDevice;
     }
+    m->text = ptx.text; /* kept: the key of the compiled kernels is made of it */
+    m->text_bytes = ptx.bytes;
     m->ptx = sim_ptx_parse(m->text, m->text_bytes, error, sizeof error);
     if (!m->ptx) {
         sim_say("this program's PTX cannot be read: %s", error);
-        return cudaErrorInvalidPtx;
+        return m->unread = cudaErrorInvalidPtx;
     }
     return cudaSuccess;
 }
@@ -140,11 +148,23 @@ cudaError_t sim_module_load(sim_module *m)
     for (int i = 0; i < n; i++)
         for (int r = 0; r < v[i].nreloc; r++) {
             uint64_t a;
-            if (sim_variable_address(v[i].reloc[r].name, m, &a) != cudaSuccess) continue;
+            if (sim_variable_address(v[i].reloc[r].name, m, &a) != cudaSuccess &&
+                !(a = sim_ptx_function_address(m->ptx, v[i].reloc[r].name)))
+                continue;
             a += v[i].reloc[r].addend;
             memcpy(sim_memory_at(m->global[i].address + v[i].reloc[r].offset, 8), &a, sizeof a);
         }
     return cudaSuccess;
+}
+
+void sim_modules_reset(void)
+{
+    for (sim_module *m = modules; m; m = m->next) {
+        while (m->nglobal) sim_memory_free((void *)(uintptr_t)m->global[--m->nglobal].address);
+        free(m->global);
+        m->global = NULL;
+    }
+    for (sim_function *f = functions; f; f = f->next) f->info = NULL;
 }
 
 cudaError_t sim_variable_address(const char *name, const sim_module *m, uint64_t *out)
@@ -187,38 +207,54 @@ API cudaError_t cudaGetSymbolSize(size_t *out, const void *host)
     LEAVE(symbol(host, &a, out));
 }
 
-static cudaError_t copy_symbol(const void *host, void *to, const void *from, size_t n,
-                               size_t offset)
+/* Device address of n bytes inside a symbol. */
+static cudaError_t inside(const void *host, size_t n, size_t offset, void **out)
 {
     uint64_t a;
     size_t bytes;
+    ENTER();
     cudaError_t e = symbol(host, &a, &bytes);
-    if (e != cudaSuccess) return e;
-    if (offset > bytes || n > bytes - offset) return cudaErrorInvalidValue;
-    sim_settle();
-    char *p = sim_memory_at(a + offset, n ? n : 1);
-    if (!p) return cudaErrorInvalidValue;
-    if (to)
-        memcpy(to, p, n);
-    else
-        memcpy(p, from, n);
-    return cudaSuccess;
+    if (e == cudaSuccess && (offset > bytes || n > bytes - offset)) e = cudaErrorInvalidValue;
+    if (e == cudaSuccess) *out = (void *)(uintptr_t)(a + offset);
+    LEAVE(e);
+}
+
+API cudaError_t cudaMemcpyToSymbolAsync(const void *host, const void *from, size_t n, size_t offset,
+                                        enum cudaMemcpyKind kind, cudaStream_t s)
+{
+    void *at;
+    if (kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyHostToHost)
+        return sim_return(cudaErrorInvalidMemcpyDirection);
+    cudaError_t e = inside(host, n, offset, &at);
+    return e == cudaSuccess ? cudaMemcpyAsync(at, from, n, kind, s) : e;
+}
+
+API cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *host, size_t n, size_t offset,
+                                          enum cudaMemcpyKind kind, cudaStream_t s)
+{
+    void *at;
+    if (kind == cudaMemcpyHostToDevice || kind == cudaMemcpyHostToHost)
+        return sim_return(cudaErrorInvalidMemcpyDirection);
+    cudaError_t e = inside(host, n, offset, &at);
+    return e == cudaSuccess ? cudaMemcpyAsync(to, at, n, kind, s) : e;
 }
 
 API cudaError_t cudaMemcpyToSymbol(const void *host, const void *from, size_t n, size_t offset,
                                    enum cudaMemcpyKind kind)
 {
-    ENTER();
-    if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDefault)
-        LEAVE(cudaErrorInvalidMemcpyDirection);
-    LEAVE(copy_symbol(host, NULL, from, n, offset));
+    void *at;
+    if (kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyHostToHost)
+        return sim_return(cudaErrorInvalidMemcpyDirection);
+    cudaError_t e = inside(host, n, offset, &at);
+    return e == cudaSuccess ? cudaMemcpy(at, from, n, kind) : e;
 }
 
 API cudaError_t cudaMemcpyFromSymbol(void *to, const void *host, size_t n, size_t offset,
                                      enum cudaMemcpyKind kind)
 {
-    ENTER();
-    if (kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDefault)
-        LEAVE(cudaErrorInvalidMemcpyDirection);
-    LEAVE(copy_symbol(host, to, NULL, n, offset));
+    void *at;
+    if (kind == cudaMemcpyHostToDevice || kind == cudaMemcpyHostToHost)
+        return sim_return(cudaErrorInvalidMemcpyDirection);
+    cudaError_t e = inside(host, n, offset, &at);
+    return e == cudaSuccess ? cudaMemcpy(to, at, n, kind) : e;
 }

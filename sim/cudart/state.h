@@ -16,7 +16,6 @@ cudaError_t sim_enter(void); /* checks activity and options, then takes the lock
 void sim_leave(void);        /* gives the lock back */
 /* Every call ends here: adds the sticky error, remembers a failure as the thread's last error. */
 cudaError_t sim_return(cudaError_t e);
-int sim_pinned(const void *p, size_t bytes); /* inside one block of pinned host memory */
 void sim_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- error.c ---- */
@@ -26,16 +25,29 @@ void sim_settle(void);          /* a call that waits for everything: pending bec
 void sim_settle_stream(struct CUstream_st *s); /* a call that waits for one stream */
 
 /* ---- queue.c: work of streams ---- */
+struct sim_nodes;
 struct CUstream_st {
     unsigned flags;
-    struct sim_op *head, *tail; /* queued work, when streams are lazy */
+    int priority, of_a_thread, abandoned;
+    unsigned long long id;
+    struct sim_capture *capture; /* what it is given is recorded there; NULL: it is done */
+    struct sim_nodes *after;     /* in a capture: what its next work depends on */
+    struct sim_op *head, *tail;  /* queued work, when streams are lazy */
     struct CUstream_st *next;
 };
+enum { SIM_PRIORITY_HIGHEST = -5 };
 extern struct CUstream_st *sim_streams;
 int sim_lazy(void);
 struct CUstream_st *sim_stream(cudaStream_t s); /* NULL: no such stream */
-/* fn(arg) in stream order; arg is copied when it has to wait. */
-cudaError_t sim_submit(struct CUstream_st *s, void (*fn)(void *), const void *arg, size_t bytes);
+/* A kind of work: fn(arg) does it, drop(arg) frees what arg owns (NULL: nothing). */
+typedef struct sim_work {
+    enum cudaGraphNodeType type;
+    void (*fn)(void *arg), (*drop)(void *arg);
+} sim_work;
+/* fn(arg) in stream order, then drop(arg); arg is copied when it has to wait. After a failure drop
+ * has been called, fn not. In a capture fn may be called several times, or never. */
+cudaError_t sim_submit(struct CUstream_st *s, const sim_work *work, const void *arg, size_t bytes);
+int sim_stream_waits(const struct CUstream_st *s, uint64_t seq); /* its work up to seq is queued */
 /* What s is given from here on follows the other stream's work up to seq. */
 cudaError_t sim_submit_after(struct CUstream_st *s, struct CUstream_st *behind, uint64_t seq);
 uint64_t sim_last_work(const struct CUstream_st *s);     /* 0: nothing is queued */
@@ -43,16 +55,111 @@ void sim_run_until(struct CUstream_st *s, uint64_t seq); /* and what has to come
 void sim_run_all(void);
 int sim_run_one(struct CUstream_st *s); /* 1: more is queued */
 
+/* ---- capture.c: streams whose work is recorded ---- */
+struct CUgraph_st;
+struct CUgraphNode_st;
+typedef struct sim_nodes {
+    struct CUgraphNode_st **node;
+    size_t n;
+} sim_nodes;
+static inline int sim_capturing(const struct CUstream_st *s)
+{
+    return s->capture != NULL;
+}
+/* Whether work may be given to s now: no capture that it is in has failed, and none is disturbed.
+ */
+cudaError_t sim_capture_check(struct CUstream_st *s);
+/* At calls that must not be made while anybody captures (allocation, waiting): 900, and those
+ * captures are invalid. */
+cudaError_t sim_capture_unsafe(void);
+cudaError_t sim_capture_wait(struct CUstream_st *s); /* at a call that waits for s */
+cudaError_t sim_capture_work(struct CUstream_st *s, const sim_work *work, const void *arg,
+                             size_t bytes);
+cudaError_t sim_capture_alloc(struct CUstream_st *s, size_t bytes, void **out);
+cudaError_t sim_capture_free(struct CUstream_st *s, void *p);
+extern char sim_graph_memory[1]; /* noted as the pool of what a capture allocated */
+/* Events in captures: what s has been given, as of now, and s behind that. */
+sim_nodes *sim_capture_mark(struct CUstream_st *s, unsigned long long *id);
+cudaError_t sim_capture_join(struct CUstream_st *s, const sim_nodes *after, unsigned long long id);
+void sim_capture_forget(struct CUstream_st *s); /* it is destroyed */
+
+/* ---- graph.c ---- */
+struct CUgraph_st *sim_graph_new(void);
+void sim_graph_free(struct CUgraph_st *g);
+/* After a failure (NULL) drop(arg) has been called. */
+struct CUgraphNode_st *sim_graph_add(struct CUgraph_st *g, const sim_nodes *after,
+                                     const sim_work *work, const void *arg, size_t bytes);
+/* The work of a launch, for graphs that are built by hand; *arg is malloc'ed. */
+cudaError_t sim_launch_work(const struct cudaKernelNodeParams *p, const sim_work **work, void **arg,
+                            size_t *bytes);
+int sim_graph_reaches(const sim_nodes *from, const struct CUgraphNode_st *to);
+sim_nodes *sim_nodes_copy(const sim_nodes *n);
+int sim_nodes_add(sim_nodes *n, struct CUgraphNode_st *x); /* once; 0: no memory */
+void sim_nodes_free(sim_nodes *n);
+
+/* ---- site.c ---- */
+enum { SIM_SITE_FRAMES = 6 };
+typedef struct sim_site {
+    void *frame[SIM_SITE_FRAMES];
+    int n;
+} sim_site;
+int sim_checking(void); /* OOMPROOF_SIM_CHECK=1 */
+void sim_site_take(sim_site *s);
+const char *sim_site_text(const sim_site *s, const char *lead, char *out, size_t room);
+void sim_site_freed(uint64_t address, size_t bytes, const sim_site *made);
+int sim_site_find_freed(uint64_t address, char *out, size_t room); /* 0: not among the latest */
+
+/* ---- limits.c ---- */
+size_t sim_parse_size(const char *s); /* 0: not understood */
+int sim_limits_start(void);           /* 0: an option is wrong, and was said to be */
+void sim_pressure_count(void);        /* one more allocation request */
+size_t sim_pressure(void);            /* bytes of the card that others hold now */
+int sim_host_take(size_t bytes);      /* of the host's memory for pinned and managed; 0: too much */
+void sim_host_give(size_t bytes);
+int sim_host_has(size_t bytes); /* 0: the host itself would run out, and it was said */
+
+/* ---- host.c: host memory that the device may use ---- */
+/* Address, for the device and for the host, of [p, p + bytes) in one block; NULL: not in one. */
+char *sim_host_at(uint64_t address, size_t bytes);
+int sim_pinned(const void *p, size_t bytes); /* inside one block of pinned host memory */
+int sim_managed(const void *p);
+cudaError_t sim_managed_free(void *p);
+
+/* ---- cudaDeviceReset, by file ---- */
+void sim_streams_reset(void); /* stream.c: and events */
+void sim_modules_reset(void); /* register.c: variables; kernels load again */
+void sim_pools_reset(void);   /* pool.c */
+void sim_memory_reset(void);  /* memory.c: all but the libraries' own */
+
+/* ---- pool.c ---- */
+/* Frees what was taken from a pool; 0: p was not. */
+int sim_pool_take_back(void *p, struct CUstream_st *s);
+void sim_pools_settle(void); /* at a call that waits: above its threshold a pool gives back */
+
+/* ---- alloc.c ---- */
+/* Host address of what the device reaches at an address: its own memory or shared host memory. */
+char *sim_device_at(uint64_t address, size_t bytes);
+
 /* ---- memory.c ---- */
 cudaError_t sim_memory_start(void); /* reads OOMPROOF_SIM_MEMORY; idempotent */
+enum { SIM_HEAP = 2 };              /* private_entry of a kernel's malloc */
 cudaError_t sim_memory_alloc(size_t bytes, int private_entry, void **out);
+size_t sim_memory_heap_bytes(uint64_t address); /* of a block of that heap; 0: none begins there */
 cudaError_t sim_memory_free(void *p);
 /* Host address of a device range inside one allocation; NULL: not one. */
 char *sim_memory_at(uint64_t address, size_t bytes);
 int sim_memory_is_device(const void *p); /* inside the address window */
 void sim_memory_window(sim_ctx *c);
 void sim_memory_info(size_t *free_bytes, size_t *total);
+size_t sim_memory_largest(void);                   /* bytes; the largest free run of pages */
 const char *sim_memory_describe(uint64_t address); /* for messages; static */
+/* For pools: where the pool of a block is noted (NULL: p is no block), and a block that the program
+ * has freed and the pool keeps. */
+void **sim_memory_pool(void *p);
+size_t sim_memory_bytes(void *p); /* of the block, not what was asked */
+size_t sim_memory_hold(void *p);  /* returns the same */
+void sim_memory_reuse(void *p, size_t bytes);
+void sim_memory_drop(void *p);
 
 /* ---- register.c ---- */
 typedef struct sim_module sim_module;
@@ -76,7 +183,8 @@ struct sim_module {
     const char *text;
     size_t text_bytes;
     int read;
-    uint64_t key; /* of its compiled kernels; 0: not known yet */
+    cudaError_t unread; /* why ptx is NULL */
+    uint64_t key;       /* of its compiled kernels; 0: not known yet */
     struct sim_global {
         const char *name;
         uint64_t address;
@@ -85,10 +193,12 @@ struct sim_module {
     int nglobal;
     sim_module *next;
 };
-/* fatbin.c: the PTX text in a registered fat binary; NULL with a reason */
-const char *sim_fatbin_ptx(const void *wrapper, size_t *bytes, const char **reason);
-cudaError_t sim_module_read(sim_module *m); /* finds and parses the PTX */
+/* Finds and parses the PTX; 209 where there is none. */
+cudaError_t sim_module_read(sim_module *m);
 cudaError_t sim_module_load(sim_module *m); /* ... and places its variables */
+
+/* ---- launch.c ---- */
+int sim_skips_missing(void); /* OOMPROOF_SIM_NO_PTX=skip */
 
 /* ---- jit.c ---- */
 /* The kernel compiled and loaded; *info NULL and a message on stderr when it cannot be. */
@@ -102,7 +212,6 @@ enum {
 };
 /* Runs a grid to its end. 0, or the CUDA error that stopped it. */
 int sim_grid_run(const sim_function *f, dim3 grid, dim3 block, size_t dynamic_shared, void **args);
-extern __thread int sim_in_kernel;
 
 /* Around the body of every entry. */
 #define ENTER()                                               \

@@ -3,6 +3,9 @@
 #define SIM_PTX_AST_H
 #include "ptx.h"
 
+/* Where functions seem to lie, 16 bytes apart: no address that memory can have. */
+#define PTX_CODE 0xf0000000000000ull
+
 enum { MAX_MODS = 12, MAX_ARGS = 40 };
 
 typedef enum stmt_kind { S_INSN, S_LABEL, S_REG, S_VAR, S_OPEN, S_CLOSE, S_TARGETS } stmt_kind;

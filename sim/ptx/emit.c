@@ -289,7 +289,23 @@ static int func_index(const sim_ptx *m, const char *name)
     return -1;
 }
 
-/* Marks every function that f reaches. */
+/* Is f's name a value anywhere: in a variable or in a register? */
+static int has_pointer(const sim_ptx *m, const func *f)
+{
+    for (int v = 0; v < m->nvar; v++)
+        for (int r = 0; r < m->var[v].nreloc; r++)
+            if (!strcmp(m->var[v].reloc[r].name, f->name)) return 1;
+    for (int k = 0; k < m->nfunc; k++)
+        for (int i = 0; i < m->func[k].nbody; i++) {
+            const stmt *s = &m->func[k].body[i];
+            if (s->kind == S_INSN && strcmp(s->op, "call"))
+                for (int a = 0; a < s->narg; a++)
+                    if (!strcmp(s->arg[a], f->name)) return 1;
+        }
+    return 0;
+}
+
+/* Marks every function that f reaches; through a pointer, every one that a pointer is taken of. */
 static void reach(const sim_ptx *m, const func *f, char *seen)
 {
     for (int i = 0; i < f->nbody; i++) {
@@ -298,6 +314,12 @@ static void reach(const sim_ptx *m, const func *f, char *seen)
         for (int a = 0; a < s->narg; a++) {
             int k = func_index(m, s->arg[a]);
             if (k < 0 || seen[k]) continue;
+            seen[k] = 1;
+            reach(m, &m->func[k], seen);
+        }
+        for (int k = 0; k < m->nfunc && is_indirect(s); k++) {
+            if (seen[k] || !m->func[k].has_body || m->func[k].entry) continue;
+            if (!has_pointer(m, &m->func[k])) continue;
             seen[k] = 1;
             reach(m, &m->func[k], seen);
         }
@@ -324,6 +346,7 @@ int sim_ptx_emit(const sim_ptx *m, int kernel, FILE *out)
     FILE *text = open_memstream(&body, &body_bytes);
     if (!seen || !e.used_var || !text) goto done;
     module_symbols(&e);
+    e.reached = seen;
     reach(m, k, seen);
     e.out = text;
     for (int i = 0; i < m->nfunc; i++)

@@ -29,7 +29,8 @@ typedef struct emit {
     int *used_var; /* [m->nvar] position in sim_vars + 1, or 0 */
     int nused;
     int barriers;
-    uint64_t local; /* bytes of .local variables of all functions */
+    const char *reached; /* [m->nfunc] functions in this kernel's C */
+    uint64_t local;      /* bytes of .local variables of all functions */
 } emit;
 
 char *fmt(emit *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -55,5 +56,6 @@ void emit_memory(emit *e, const stmt *s);  /* ld st atom red */
 void emit_warp(emit *e, const stmt *s);    /* bar shfl vote match ... */
 void emit_convert(emit *e, const stmt *s); /* cvt */
 void emit_call(emit *e, const stmt *s);
+int is_indirect(const stmt *s); /* a call through a pointer */
 
 #endif

@@ -78,7 +78,7 @@ static void atomic(emit *e, const stmt *s)
         refuse(e, "%d operands of type .%s", s->narg, t);
         return;
     }
-    fprintf(e->out, "%s *p_ = (%s *)%s, o_ = *p_, v_ = %s; ", c, c,
+    fprintf(e->out, "%s *p_ = (%s *)%s, n_, v_ = %s, o_ = *p_; ", c, c,
             address(e, s->arg[at], space_of(s), (uint32_t)bits_of(t) / 8, 3),
             rd(e, s->arg[at + 1], t));
     if (cas)
@@ -105,7 +105,10 @@ static void atomic(emit *e, const stmt *s)
         refuse(e, "an atomic without operation");
         return;
     }
-    fprintf(e->out, "*p_ = %s; ", x);
+    fprintf(e->out,
+            "for (n_ = %s; C->many && !__atomic_compare_exchange(p_, &o_, &n_, 0, "
+            "__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); n_ = %s) {} if (!C->many) *p_ = n_; ",
+            x, x);
     if (!red)
         wr(e, s->arg[0], t, "o_");
     else
@@ -192,23 +195,31 @@ void emit_convert(emit *e, const stmt *s)
 
 static void barrier(emit *e, const stmt *s)
 {
+    int red = has(s, "red"), arrive = has(s, "arrive"), first = red, part = s->narg - 2 * red == 2;
     e->barriers = 1;
-    if (!only(e, s, " sync warp cta aligned red popc and or u32 pred ")) return;
-    if (has(s, "warp"))
+    if (!only(e, s, " sync arrive warp cta aligned red popc and or u32 pred ")) return;
+    if (has(s, "warp")) {
         fprintf(e->out, "int p_; C->rt->warp(C, SIM_SYNCWARP, %s, 0, 0, 0, &p_);",
                 rd(e, s->arg[0], "u32"));
-    else if (has(s, "red")) {
-        int op = has(s, "popc") ? 0 : has(s, "and") ? 1 : 2;
-        if (s->narg != 3)
-            refuse(e, "bar.red of a part of the block");
-        else
-            wr(e, s->arg[0], op ? "pred" : "u32",
-               fmt(e, "C->rt->barrier_reduce(C, %s, %d, %s)", rd(e, s->arg[1], "u32"), op,
-                   rd(e, s->arg[2], "pred")));
-    } else if (s->narg == 1 && has(s, "sync"))
-        fprintf(e->out, "C->rt->barrier(C, %s);", rd(e, s->arg[0], "u32"));
+        return;
+    }
+    if (s->narg - 2 * red < 1 || s->narg - 2 * red > 2 || (arrive && !part)) {
+        refuse(e, "a form of bar");
+        return;
+    }
+    const char *op = arrive           ? "ARRIVE"
+                     : !red           ? "OR"
+                     : has(s, "popc") ? "POPC"
+                     : has(s, "and")  ? "AND"
+                                      : "OR";
+    const char *call =
+        fmt(e, "C->rt->barrier(C, %s, %s, SIM_BAR_%s, %s)", rd(e, s->arg[first], "u32"),
+            part ? rd(e, s->arg[first + 1], "u32") : "0", op,
+            red ? rd(e, s->arg[s->narg - 1], "pred") : "0");
+    if (red)
+        wr(e, s->arg[0], has(s, "popc") ? "u32" : "pred", call);
     else
-        refuse(e, "a barrier of a part of the block");
+        fprintf(e->out, "%s;", call);
 }
 
 static void shuffle(emit *e, const stmt *s)
@@ -288,7 +299,8 @@ void emit_warp(emit *e, const stmt *s)
     else if (!strcmp(s->op, "nanosleep"))
         fprintf(e->out, "C->rt->tick(C, KERNEL, %d);", s->line);
     else
-        fprintf(e->out, "__atomic_signal_fence(__ATOMIC_SEQ_CST);"); /* one thread runs at a time */
+        fprintf(e->out, "if (C->many) __atomic_thread_fence(__ATOMIC_SEQ_CST); else "
+                        "__atomic_signal_fence(__ATOMIC_SEQ_CST);");
 }
 
 /* "(a, b)" -> its names */
@@ -310,6 +322,23 @@ static const char *storage(emit *e, const char *name)
     return "0";
 }
 
+int is_indirect(const stmt *s)
+{
+    int at = s->narg && *s->arg[0] == '(';
+    return at < s->narg && *s->arg[at] == '%';
+}
+
+static void call_of(emit *e, const func *f, char **ret, char **arg)
+{
+    char *name = fmt(e, "F%s", f->name);
+    for (char *p = name; *p; p++)
+        if (*p == '$' || *p == '.') *p = '_';
+    fprintf(e->out, "%s(C", name);
+    for (int i = 0; i < f->nret; i++) fprintf(e->out, ", %s", storage(e, ret[i]));
+    for (int i = 0; i < f->nparam; i++) fprintf(e->out, ", %s", storage(e, arg[i]));
+    fprintf(e->out, ");");
+}
+
 void emit_call(emit *e, const stmt *s)
 {
     char *ret[MAX_ARGS], *arg[MAX_ARGS];
@@ -328,18 +357,37 @@ void emit_call(emit *e, const stmt *s)
         fprintf(e->out, "C->rt->raise(C, SIM_ASSERT, KERNEL, %d, \"assertion failed\");", s->line);
         return;
     }
+    if (!strcmp(callee, "malloc") && nret == 1 && narg == 1) {
+        fprintf(e->out, "*(uint64_t *)%s = C->rt->reserve(C, *(uint64_t *)%s);", storage(e, ret[0]),
+                storage(e, arg[0]));
+        return;
+    }
+    if (!strcmp(callee, "free") && nret == 0 && narg == 1) {
+        fprintf(e->out, "C->rt->release(C, *(uint64_t *)%s);", storage(e, arg[0]));
+        return;
+    }
     const func *f = NULL;
+    if (is_indirect(s)) {
+        fprintf(e->out, "switch (%s) { ", rd(e, callee, "u64"));
+        for (int i = 0; i < e->m->nfunc; i++) {
+            f = &e->m->func[i];
+            uint64_t code = e->reached[i] ? sim_ptx_function_address(e->m, f->name) : 0;
+            if (!code || f->nret != nret || f->nparam != narg) continue;
+            fprintf(e->out, "case %lluull: ", (unsigned long long)code);
+            call_of(e, f, ret, arg);
+            fprintf(e->out, " break; ");
+        }
+        fprintf(e->out,
+                "default: C->rt->raise(C, SIM_INVALID_PC, KERNEL, %d, \"call through a pointer "
+                "to no such function\"); }",
+                s->line);
+        return;
+    }
     for (int i = 0; i < e->m->nfunc; i++)
         if (!strcmp(e->m->func[i].name, callee)) f = &e->m->func[i];
     if (!f || !f->has_body || f->nret != nret || f->nparam != narg) {
         refuse(e, "call of %s", callee);
         return;
     }
-    char *name = fmt(e, "F%s", callee);
-    for (char *p = name; *p; p++)
-        if (*p == '$' || *p == '.') *p = '_';
-    fprintf(e->out, "%s(C", name);
-    for (int i = 0; i < nret; i++) fprintf(e->out, ", %s", storage(e, ret[i]));
-    for (int i = 0; i < narg; i++) fprintf(e->out, ", %s", storage(e, arg[i]));
-    fprintf(e->out, ");");
+    call_of(e, f, ret, arg);
 }

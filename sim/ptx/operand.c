@@ -47,7 +47,7 @@ static const char *special(emit *e, const char *o)
     const char *dot = strchr(o, '.');
     for (size_t i = 0; dot && i < sizeof ids / sizeof *ids; i++)
         if ((size_t)(dot - o) == strlen(ids[i][0]) && !strncmp(o, ids[i][0], (size_t)(dot - o)) &&
-            strchr("xyz", dot[1]) && !dot[2])
+            dot[1] && strchr("xyz", dot[1]) && !dot[2])
             return fmt(e, "C->%s.%c", ids[i][1], dot[1]);
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         if (!strcmp(o, plain[i][0])) return plain[i][1];
@@ -74,6 +74,11 @@ static const char *register_value(emit *e, const sym *s, const char *o, const ch
 
 static const char *literal(emit *e, const char *o, const char *t)
 {
+    if (o[0] == '0' && o[1] && strchr("fFdD", o[1]) &&
+        strspn(o + 2, "0123456789abcdefABCDEF") != strlen(o + 2)) {
+        refuse(e, "operand %s not understood", o);
+        return "0";
+    }
     if (o[0] == '0' && (o[1] == 'f' || o[1] == 'F'))
         return is_float(t) ? fmt(e, "%s(0x%su)", bits_of(t) == 64 ? "(double)u2f" : "u2f", o + 2)
                            : fmt(e, "(%s)0x%su", ctype(t), o + 2);
@@ -90,6 +95,16 @@ static const char *literal(emit *e, const char *o, const char *t)
     }
     if (!strcmp(t, "pred")) return v ? "1" : "0";
     return fmt(e, "(%s)%s%lluull", ctype(t), negative ? "-" : "", v);
+}
+
+/* The offset behind a +, as C: a number, whatever else stands there. */
+static const char *number(emit *e, const char *o)
+{
+    char *end;
+    long long v = strtoll(o, &end, 0);
+    while (*end == ' ') end++;
+    if (*end || end == o) refuse(e, "offset %s not understood", o);
+    return fmt(e, "%lldll", v);
 }
 
 /* Address of a variable, plus an offset, as generic mov sees it. */
@@ -127,8 +142,11 @@ const char *rd(emit *e, const char *o, const char *t)
         char *name = fmt(e, "%.*s", (int)(plus - o), o);
         s = find_sym(e, name);
         if (s && s->kind != Y_REG)
-            return fmt(e, "(%s + (%s)%s)", variable_address(e, s, t), ctype(t), plus + 1);
+            return fmt(e, "(%s + (%s)%s)", variable_address(e, s, t), ctype(t),
+                       number(e, plus + 1));
     }
+    uint64_t code = sim_ptx_function_address(e->m, o);
+    if (code && bits_of(t) == 64) return fmt(e, "(%s)%lluull", ctype(t), (unsigned long long)code);
     refuse(e, "operand %s not understood", o);
     return "0";
 }
@@ -185,7 +203,7 @@ const char *address(emit *e, const char *o, const char *space, uint32_t n, int a
     const char *offset = "0";
     if (plus) {
         *plus = 0;
-        offset = plus + 1;
+        offset = number(e, plus + 1);
     }
     while (*inside == ' ') inside++;
     size_t len = strlen(inside);

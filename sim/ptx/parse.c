@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const uint64_t MAX_VARIABLE = (uint64_t)1 << 42; /* bytes */
+enum { MAX_REGISTERS = 1 << 20 };                       /* of one declaration */
+
 typedef struct parser {
     sim_ptx *m;
     const char *p, *end;
@@ -166,9 +169,13 @@ static void declaration(parser *P, const char *text, stmt *v)
     if (!v->type || !v->name) bad(P, "cannot read the declaration: %.80s", text);
     v->bytes = ptx_type_bytes(v->type);
     char *dim = strchr(v->name, '[');
-    for (char *d = dim; d; d = strchr(d + 1, '[')) v->bytes *= strtoull(d + 1, NULL, 10);
+    for (char *d = dim; d; d = strchr(d + 1, '['))
+        if (__builtin_mul_overflow(v->bytes, strtoull(d + 1, NULL, 10), &v->bytes) ||
+            v->bytes > MAX_VARIABLE)
+            bad(P, "%.60s is larger than any device", v->name);
     if (dim) *dim = 0;
     if (!v->align) v->align = ptx_type_bytes(v->type);
+    if (v->align & (v->align - 1) || v->align > 4096) bad(P, "an alignment of %u", v->align);
 }
 
 static param *parameters(parser *P, int *n)
@@ -252,6 +259,7 @@ static void reg_directive(parser *P, func *f, const char *text)
         char *angle = strchr(s->name, '<');
         if (angle) {
             s->count = atoi(angle + 1);
+            if (s->count < 0 || s->count > MAX_REGISTERS) bad(P, "%d registers", s->count);
             *angle = 0;
         }
         if (!ptx_type_bytes(type)) bad(P, "unknown register type .%s", type);
@@ -300,6 +308,10 @@ static void body(parser *P, func *f)
                     s->kind = S_TARGETS;
                     s->narg = split(P, until(P, ";"), s->arg, MAX_ARGS);
                     P->p++;
+                } else if (!strncmp(P->p, ".callprototype", 14)) {
+                    s->kind = S_TARGETS; /* the operands of the call say as much */
+                    until(P, ";");
+                    P->p++;
                 }
             } else if (!strncmp(t, ".reg ", 5))
                 reg_directive(P, f, t);
@@ -308,6 +320,7 @@ static void body(parser *P, func *f)
                     !strncmp(t, ".param", 6)) {
                     stmt *s = new_stmt(P, f, S_VAR);
                     declaration(P, t, s);
+                    if (!s->space) bad(P, "cannot read the declaration: %.80s", t);
                 } else if (strncmp(t, ".pragma", 7))
                     bad(P, "directive not known: %.60s", t);
             } else
@@ -362,13 +375,16 @@ static void put_value(unsigned char *at, const char *type, const char *s)
         bits = strtoull(s + 2, NULL, 16);
     else
         bits = s[0] == '-' ? (uint64_t)strtoll(s, NULL, 0) : strtoull(s, NULL, 0);
-    memcpy(at, &bits, ptx_type_bytes(type));
+    uint32_t n = ptx_type_bytes(type);
+    memcpy(at, &bits, n < sizeof bits ? n : sizeof bits);
 }
 
 static void initial_value(parser *P, sim_ptx_var *v, const stmt *d, const char *text)
 {
     char *list = need(P, ptx_text(P->m, text, strlen(text))), *save;
-    unsigned char *init = need(P, ptx_alloc(P->m, v->bytes + 8));
+    uint64_t room = 8 * (uint64_t)strlen(text); /* what is not named is 0 */
+    if (room > v->bytes) room = v->bytes;
+    unsigned char *init = need(P, ptx_alloc(P->m, room + 8));
     uint32_t step = ptx_type_bytes(d->type);
     uint64_t at = 0;
     struct sim_ptx_reloc *reloc = NULL;
@@ -380,22 +396,21 @@ static void initial_value(parser *P, sim_ptx_var *v, const stmt *d, const char *
             continue;
         }
         if (step != 8) bad(P, "%s: an address needs a 64-bit element", v->name);
-        reloc = realloc(reloc, sizeof *reloc * (size_t)(v->nreloc + 1));
-        need(P, reloc);
+        if ((v->nreloc & (v->nreloc - 1)) == 0) { /* full at every power of two */
+            size_t places = v->nreloc ? 2 * (size_t)v->nreloc : 1;
+            struct sim_ptx_reloc *more = need(P, ptx_alloc(P->m, sizeof *more * places));
+            if (v->nreloc) memcpy(more, reloc, sizeof *more * (size_t)v->nreloc);
+            reloc = more;
+        }
         char *plus = strchr(w, '+');
         char *name = !strncmp(w, "generic(", 8) ? w + 8 : w;
         uint64_t addend = plus ? strtoull(plus + 1, NULL, 0) : 0;
         name[strcspn(name, "+)")] = 0;
         reloc[v->nreloc++] = (struct sim_ptx_reloc){at, name, addend};
     }
-    if (v->nreloc) {
-        struct sim_ptx_reloc *keep = need(P, ptx_alloc(P->m, sizeof *reloc * (size_t)v->nreloc));
-        memcpy(keep, reloc, sizeof *reloc * (size_t)v->nreloc);
-        v->reloc = keep;
-    }
-    free(reloc);
+    v->reloc = reloc;
     v->init = init;
-    v->init_bytes = v->bytes;
+    v->init_bytes = at < room ? at : room;
 }
 
 static void module_variable(parser *P, const char *text, const char *init)
@@ -403,7 +418,8 @@ static void module_variable(parser *P, const char *text, const char *init)
     sim_ptx *m = P->m;
     stmt d = {0};
     declaration(P, text, &d);
-    if (d.space && !strcmp(d.space, "shared")) {
+    if (!d.space) bad(P, "cannot read the declaration: %.80s", text);
+    if (!strcmp(d.space, "shared")) {
         void *s = realloc(m->shared, sizeof *m->shared * (size_t)(m->nshared + 1));
         m->shared = need(P, s);
         m->shared[m->nshared].name = d.name;
@@ -420,10 +436,8 @@ static void module_variable(parser *P, const char *text, const char *init)
     sim_ptx_var *all = realloc(m->var, sizeof *all * (size_t)(m->nvar + 1));
     m->var = need(P, all);
     sim_ptx_var *v = &m->var[m->nvar++];
-    *v = (sim_ptx_var){.name = d.name,
-                       .bytes = d.bytes,
-                       .align = d.align,
-                       .is_const = d.space && !strcmp(d.space, "const")};
+    *v = (sim_ptx_var){
+        .name = d.name, .bytes = d.bytes, .align = d.align, .is_const = !strcmp(d.space, "const")};
     if (init) initial_value(P, v, &d, init);
 }
 
@@ -527,6 +541,14 @@ int sim_ptx_kernels(const sim_ptx *m, const sim_ptx_kernel **out)
 {
     *out = m->kernel;
     return m->nkernel;
+}
+
+uint64_t sim_ptx_function_address(const sim_ptx *m, const char *name)
+{
+    for (int i = 0; i < m->nfunc; i++)
+        if (!m->func[i].entry && m->func[i].has_body && !strcmp(m->func[i].name, name))
+            return PTX_CODE + 16 * (uint64_t)i;
+    return 0;
 }
 
 int sim_ptx_vars(const sim_ptx *m, const sim_ptx_var **out)

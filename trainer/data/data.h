@@ -21,20 +21,20 @@ typedef struct pt_scene {
 } pt_scene;
 void pt_scene_free(pt_scene *s); /* frees the arrays, not s; NULL is allowed */
 
-/* A class map: raw class of a file -> training label. Text file, one "raw label [name]" a line,
- * label "ignore" or a number 0..PT_MAX_CLASSES-1, "*" as raw for all others, '#' comments. */
+/* A class map: raw class of a file -> training label. Text file, one "from to [name]" a line, to:
+ * "ignore" or a number 0..PT_MAX_CLASSES-1, from: a class or "*" for all others, '#' comments. */
+#define PT_RAW_CLASSES 65536 /* SemanticKITTI has classes of 16 bits, LAS of 8 */
 typedef struct pt_class_map {
-    int32_t to[256]; /* raw 0..255 -> label or PT_IGNORE */
+    int32_t to[PT_RAW_CLASSES]; /* label or PT_IGNORE */
     int classes;
 } pt_class_map;
 pt_status pt_class_map_load(const char *path, pt_class_map *out);
 
-/* One reader per format. out->voxel is set by the caller before. Points come in file order. map
- * NULL: the raw class is the label. NaN and infinite coordinates, truncated files, sizes the file
- * cannot hold are PT_ERR_INPUT naming file, reason and, where there is one, the point. */
-pt_status pt_read_las(const char *path, const pt_class_map *map, pt_scene *out);
-pt_status pt_read_ply(const char *path, const pt_class_map *map, pt_scene *out);
-/* By the file's ending, in any case. */
+/* Reads a scene by the format that its ending names; a folder that holds coord.npy is a scene too.
+ * out->voxel is set by the caller before. Points come in file order. map NULL: the raw class is the
+ * label. A point without class, or with a negative one, is ignored. NaN and infinite coordinates,
+ * truncated files, sizes the file cannot hold are PT_ERR_INPUT: file, byte, line or point, reason.
+ */
 pt_status pt_read_file(const char *path, const pt_class_map *map, pt_scene *out);
 
 /* A data set: paths (file, folder, list) and "rooms:N[,max=P]" in the order given. */

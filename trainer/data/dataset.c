@@ -12,6 +12,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 typedef struct entry {
     char *path; /* NULL: a room */
@@ -35,22 +36,19 @@ static int ends_with(const char *s, const char *end)
     return n >= m && !strcasecmp(s + n - m, end);
 }
 
-static int is_scene(const char *path)
-{
-    return ends_with(path, ".las") || ends_with(path, ".ply");
-}
 static int is_list(const char *path)
 {
     return ends_with(path, ".list") || ends_with(path, ".txt");
 }
 
-pt_status pt_read_file(const char *path, const pt_class_map *map, pt_scene *out)
+/* A folder with coord.npy is one scene, not many. */
+static int is_scene_folder(const char *path)
 {
-    if (ends_with(path, ".las")) return pt_read_las(path, map, out);
-    if (ends_with(path, ".ply")) return pt_read_ply(path, map, out);
-    return pt_fail(PT_ERR_INPUT,
-                   "%s: unknown format; .las and .ply are read, .list and .txt name such files",
-                   path);
+    char *inside;
+    if (asprintf(&inside, "%s/coord.npy", path) < 0) return 0;
+    int there = access(inside, F_OK) == 0;
+    free(inside);
+    return there;
 }
 
 static pt_status push(pt_dataset *d, entry e)
@@ -86,7 +84,7 @@ static pt_status add_file(pt_dataset *d, const char *path, float voxel)
 
 static int not_hidden(const struct dirent *e)
 {
-    return e->d_name[0] != '.' && is_scene(e->d_name);
+    return e->d_name[0] != '.';
 }
 
 static pt_status add_folder(pt_dataset *d, const char *path, float voxel)
@@ -97,16 +95,31 @@ static pt_status add_folder(pt_dataset *d, const char *path, float voxel)
     if (n < 0) return pt_fail(PT_ERR_INPUT, "%s: cannot be read: %s", path, strerror(errno));
     for (int i = 0; i < n; i++) {
         char *full = NULL;
-        if (st == PT_OK && asprintf(&full, "%s/%s", path, names[i]->d_name) < 0)
+        if (st == PT_OK && asprintf(&full, "%s/%s", path, names[i]->d_name) < 0) {
+            full = NULL;
             st = pt_fail(PT_ERR_HOST, "no host memory for a path");
-        if (st == PT_OK) st = add_file(d, full, voxel);
+        }
+        if (st == PT_OK && (pt_format_of(full) || is_scene_folder(full)))
+            st = add_file(d, full, voxel);
         free(full);
         free(names[i]);
     }
     free(names);
     if (st == PT_OK && d->n + d->skipped == before)
-        st = pt_fail(PT_ERR_INPUT, "%s: the folder holds no .las or .ply file", path);
+        st = pt_fail(PT_ERR_INPUT,
+                     "%s: the folder holds no scene: no .las .ply .pcd .bin .f32 or .npy file, and "
+                     "no folder with coord.npy",
+                     path);
     return st;
+}
+
+/* A scene, or a folder of scenes. */
+static pt_status add_path(pt_dataset *d, const char *path, float voxel)
+{
+    struct stat st;
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode) && !is_scene_folder(path))
+        return add_folder(d, path, voxel);
+    return add_file(d, path, voxel);
 }
 
 static int positive(const char *s, float *out)
@@ -139,7 +152,7 @@ static pt_status list_line(pt_dataset *d, const char *list, int number, char *li
     if (path[0] == '/' || !slash ? asprintf(&full, "%s", path) < 0
                                  : asprintf(&full, "%.*s/%s", (int)(slash - list), list, path) < 0)
         return pt_fail(PT_ERR_HOST, "no host memory for a path");
-    st = add_file(d, full, voxel);
+    st = add_path(d, full, voxel);
     free(full);
     return st;
 }
@@ -187,8 +200,8 @@ static pt_status add(pt_dataset *d, const char *path)
     struct stat st;
     if (!strncmp(path, "rooms:", 6)) return add_rooms(d, path);
     if (stat(path, &st) != 0) return pt_fail(PT_ERR_INPUT, "%s: %s", path, strerror(errno));
-    if (S_ISDIR(st.st_mode)) return add_folder(d, path, d->voxel);
-    return is_list(path) ? add_list(d, path) : add_file(d, path, d->voxel);
+    if (S_ISREG(st.st_mode) && is_list(path)) return add_list(d, path);
+    return add_path(d, path, d->voxel);
 }
 
 pt_status pt_dataset_open(const pt_data_options *o, pt_dataset **out)
@@ -214,7 +227,7 @@ pt_status pt_dataset_open(const pt_data_options *o, pt_dataset **out)
         st = pt_fail(PT_ERR_INPUT, "no scene is left to train on");
     else if (d->files && !d->mapped)
         st = pt_fail(PT_ERR_INPUT,
-                     "files need a class map: --classes MAP, a text file of lines \"raw label\"");
+                     "files need a class map: --class-map FILE, a text file of lines \"from to\"");
     else if (d->rooms && d->classes < PT_ROOM_CLASSES)
         d->classes = PT_ROOM_CLASSES;
 done:

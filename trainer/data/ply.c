@@ -9,22 +9,9 @@
 
 enum { MAX_PROPERTIES = 128, MAX_ELEMENTS = 32 };
 typedef enum type { T_NONE, T_I8, T_U8, T_I16, T_U16, T_I32, T_U32, T_F32, T_F64 } type;
-typedef enum role {
-    R_SKIP,
-    R_X,
-    R_Y,
-    R_Z,
-    R_RED,
-    R_GREEN,
-    R_BLUE,
-    R_INTENSITY,
-    R_CLASS,
-    R_COUNT
-} role;
-
 typedef struct property {
     type type, list; /* list: type of the length, T_NONE for a plain property */
-    role role;
+    pt_role role;
 } property;
 typedef struct element {
     int vertex;
@@ -34,7 +21,7 @@ typedef struct element {
 } element;
 typedef struct reader {
     const char *path;
-    const unsigned char *at, *end;
+    const unsigned char *start, *at, *end;
     int line, format; /* 0 ascii, 1 little, 2 big endian */
     element *e;
     int ne;
@@ -48,37 +35,6 @@ static type type_named(const char *s)
     for (int i = 0; i < 8; i++)
         if (!strcmp(s, names[i][0]) || !strcmp(s, names[i][1])) return (type)(i + 1);
     return T_NONE;
-}
-
-static role role_named(const char *s)
-{
-    static const struct {
-        const char *name;
-        role role;
-    } known[] = {{"x", R_X},
-                 {"y", R_Y},
-                 {"z", R_Z},
-                 {"red", R_RED},
-                 {"green", R_GREEN},
-                 {"blue", R_BLUE},
-                 {"r", R_RED},
-                 {"g", R_GREEN},
-                 {"b", R_BLUE},
-                 {"diffuse_red", R_RED},
-                 {"diffuse_green", R_GREEN},
-                 {"diffuse_blue", R_BLUE},
-                 {"intensity", R_INTENSITY},
-                 {"scalar_Intensity", R_INTENSITY},
-                 {"scalar_intensity", R_INTENSITY},
-                 {"label", R_CLASS},
-                 {"class", R_CLASS},
-                 {"classification", R_CLASS},
-                 {"scalar_Classification", R_CLASS},
-                 {"scalar_label", R_CLASS},
-                 {"scalar_Label", R_CLASS}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (!strcmp(s, known[i].name)) return known[i].role;
-    return R_SKIP;
 }
 
 static int size_of(type t)
@@ -96,7 +52,7 @@ static int next_line(reader *r, char *out, size_t room)
     if (n >= room) n = room - 1;
     memcpy(out, r->at, n);
     out[n] = 0;
-    if (n && out[n - 1] == '\r') out[n - 1] = 0;
+    while (n && (out[n - 1] == '\r' || out[n - 1] == ' ' || out[n - 1] == '\t')) out[--n] = 0;
     r->at = eol + 1;
     r->line++;
     return 1;
@@ -115,11 +71,11 @@ static pt_status read_property(reader *r, const char *line)
     if (e->np == MAX_PROPERTIES) return bad(r, "too many properties");
     property *p = &e->p[e->np];
     if (sscanf(line, "property list %31s %31s %63s", a, b, c) == 3) {
-        *p = (property){type_named(b), type_named(a), R_SKIP};
+        *p = (property){type_named(b), type_named(a), PT_ROLE_NONE};
         if (!p->type || !p->list || p->list >= T_F32)
             return bad(r, "unknown type of a list property");
     } else if (sscanf(line, "property %31s %63s", a, d) == 2) {
-        *p = (property){type_named(a), T_NONE, role_named(d)};
+        *p = (property){type_named(a), T_NONE, pt_role_named(d)};
         if (!p->type) return bad(r, "unknown type of a property");
     } else
         return bad(r, "a property without type or name");
@@ -131,12 +87,12 @@ static pt_status read_header(reader *r)
 {
     char line[1024], word[64], version[16];
     if (!next_line(r, line, sizeof line) || strcmp(line, "ply"))
-        return pt_fail(PT_ERR_INPUT, "%s: not a PLY file", r->path);
+        return bad(r, "not a PLY file: its first line is not ply");
     r->format = -1;
     for (;;) {
         pt_status st = PT_OK;
         if (!next_line(r, line, sizeof line))
-            return pt_fail(PT_ERR_INPUT, "%s: truncated: the header has no end_header", r->path);
+            return bad(r, "truncated: the header has no end_header");
         if (!strcmp(line, "end_header")) break;
         if (!strncmp(line, "comment", 7) || !strncmp(line, "obj_info", 8) || !*line) continue;
         if (sscanf(line, "format %63s %15s", word, version) == 2) {
@@ -159,7 +115,7 @@ static pt_status read_header(reader *r)
             return bad(r, "a line that PLY headers do not have");
         if (st != PT_OK) return st;
     }
-    return r->format < 0 ? pt_fail(PT_ERR_INPUT, "%s: the header names no format", r->path) : PT_OK;
+    return r->format < 0 ? bad(r, "the header names no format") : PT_OK;
 }
 
 static int read_binary(reader *r, type t, double *out)
@@ -203,9 +159,10 @@ static int read_ascii(reader *r, double *out)
 static pt_status value(reader *r, type t, int64_t row, double *out)
 {
     if (r->format ? read_binary(r, t, out) : read_ascii(r, out)) return PT_OK;
+    r->line += !r->format; /* it counts the line ends before; the place is the line after */
     if (!r->format && r->at < r->end) return bad(r, "not a number");
-    return pt_fail(PT_ERR_INPUT, "%s: truncated: the file ends inside item %lld", r->path,
-                   (long long)row);
+    return pt_fail(PT_ERR_INPUT, "%s: byte %td: truncated: the file ends inside item %lld", r->path,
+                   r->at - r->start, (long long)row);
 }
 
 static pt_status read_element(reader *r, const element *e, pt_raw *raw)
@@ -216,19 +173,12 @@ static pt_status read_element(reader *r, const element *e, pt_raw *raw)
             const property *p = &e->p[k];
             double x, count = 1;
             if (p->list) TRY(value(r, p->list, i, &count));
-            if (!(count >= 0)) return bad(r, "a list of negative length");
+            if (!(count >= 0) || count != floor(count))
+                return pt_fail(PT_ERR_INPUT, "%s: byte %td: a list of %g items", r->path,
+                               r->at - r->start, count);
             for (double j = 0; j < count; j++) {
                 TRY(value(r, p->type, i, &x));
-                if (!e->vertex || p->role == R_SKIP) continue;
-                if (p->role <= R_Z)
-                    raw->xyz[3 * i + p->role - R_X] = x;
-                else if (p->role <= R_INTENSITY)
-                    raw->colour[4 * i + p->role - R_RED] = (float)x;
-                else if (x >= 0 && x <= 255)
-                    raw->raw_class[i] = (uint8_t)x;
-                else
-                    return pt_fail(PT_ERR_INPUT, "%s: point %lld: class %g is not within 0..255",
-                                   r->path, (long long)i, x);
+                if (e->vertex) TRY(pt_raw_set(r->path, raw, i, p->role, x));
             }
         }
 done:
@@ -241,8 +191,9 @@ static pt_status nothing_left(reader *r, const element *e)
     while (!r->format && r->at < r->end && *r->at <= ' ') r->line += *r->at++ == '\n';
     if (r->format ? r->end - r->at < 4 : r->at == r->end)
         return PT_OK; /* a stray line end is none */
-    return pt_fail(PT_ERR_INPUT, "%s: %lld bytes follow the %lld points that the header promises",
-                   r->path, (long long)(r->end - r->at), (long long)e->n);
+    return pt_fail(PT_ERR_INPUT,
+                   "%s: byte %td: %td bytes follow the %lld points that the header promises",
+                   r->path, r->at - r->start, r->end - r->at, (long long)e->n);
 }
 
 /* Smallest bytes that n items can take: a promise larger than the file is refused before memory is.
@@ -256,51 +207,43 @@ static int fits(const reader *r, const element *e)
     return e->n <= (int64_t)(r->end - r->at + 1) / (least ? least : 1);
 }
 
-pt_status pt_read_ply(const char *path, const pt_class_map *map, pt_scene *out)
+/* The points of the first element vertex; what lies before it is stepped over. */
+static pt_status read_elements(reader *r, pt_raw *raw)
 {
-    unsigned char *bytes = NULL;
-    size_t n = 0;
-    pt_raw raw = {0};
-    reader r = {.path = path};
-    pt_status st = PT_OK;
-    int found = 0;
-    TRY(pt_slurp(path, &bytes, &n));
-    r.at = bytes;
-    r.end = bytes + n;
-    if (!(r.e = calloc(MAX_ELEMENTS, sizeof *r.e))) {
-        st = pt_fail(PT_ERR_HOST, "%s: no host memory", path);
-        goto done;
-    }
-    TRY(read_header(&r));
-    for (int i = 0; i < r.ne && !found; i++) {
-        const element *e = &r.e[i];
+    for (int i = 0; i < r->ne; i++) {
+        const element *e = &r->e[i];
         int roles = 0;
-        for (int k = 0; k < e->np; k++) roles |= e->p[k].list ? 0 : 1 << e->p[k].role;
-        if (!fits(&r, e)) {
-            st = pt_fail(PT_ERR_INPUT,
-                         "%s: truncated: the header promises %lld items, the file cannot hold them",
-                         path, (long long)e->n);
-            goto done;
+        pt_status st = PT_OK;
+        for (int k = 0; k < e->np; k++) {
+            roles |= 1 << e->p[k].role;
+            if (e->vertex && e->p[k].role == PT_ROLE_RED && e->p[k].type == T_U8) raw->full = 255;
         }
+        if (!fits(r, e))
+            return pt_fail(PT_ERR_INPUT,
+                           "%s: byte %td: truncated: the header promises %lld items, the file "
+                           "cannot hold them",
+                           r->path, r->at - r->start, (long long)e->n);
         if (e->vertex) {
-            if ((roles >> R_X & 7) != 7) {
-                st = pt_fail(PT_ERR_INPUT, "%s: the vertices have no x, y and z", path);
-                goto done;
-            }
-            TRY(pt_raw_alloc(path, &raw, e->n));
-            found = 1;
+            float full = raw->full;
+            if ((roles >> PT_ROLE_X & 7) != 7) return bad(r, "the vertices have no x, y and z");
+            if ((st = pt_raw_alloc(r->path, raw, e->n)) != PT_OK) return st;
+            raw->full = full;
         }
-        TRY(read_element(&r, e, &raw));
-        if (i == r.ne - 1) TRY(nothing_left(&r, e));
+        st = read_element(r, e, raw);
+        if (st == PT_OK && i == r->ne - 1) st = nothing_left(r, e);
+        if (st != PT_OK || e->vertex) return st;
     }
-    if (!found) {
-        st = pt_fail(PT_ERR_INPUT, "%s: no points: there is no element vertex", path);
-        goto done;
-    }
-    TRY(pt_finish_scene(path, &raw, map, out));
-done:
+    return bad(r, "no points: there is no element vertex");
+}
+
+pt_status pt_parse_ply(const pt_part *part, pt_raw *raw)
+{
+    reader r = {
+        .path = part->path, .start = part->bytes, .at = part->bytes, .end = part->bytes + part->n};
+    if (!(r.e = calloc(MAX_ELEMENTS, sizeof *r.e)))
+        return pt_fail(PT_ERR_HOST, "%s: no host memory", part->path);
+    pt_status st = read_header(&r);
+    if (st == PT_OK) st = read_elements(&r, raw);
     free(r.e);
-    free(bytes);
-    pt_raw_free(&raw);
     return st;
 }

@@ -76,8 +76,11 @@ pt_status pt_raw_alloc(const char *path, pt_raw *r, int64_t n)
                        path, (long long)n, (long long)PT_MAX_POINTS);
     r->xyz = calloc((size_t)n * 3, sizeof *r->xyz);
     r->colour = calloc((size_t)n * 4, sizeof *r->colour);
-    r->raw_class = calloc((size_t)n, 1);
-    if (r->xyz && r->colour && r->raw_class) return PT_OK;
+    r->raw_class = malloc((size_t)n * sizeof *r->raw_class);
+    if (r->xyz && r->colour && r->raw_class) {
+        for (int64_t i = 0; i < n; i++) r->raw_class[i] = PT_IGNORE;
+        return PT_OK;
+    }
     pt_raw_free(r);
     return pt_fail(PT_ERR_HOST, "%s: no host memory for %lld points", path, (long long)n);
 }
@@ -144,7 +147,7 @@ pt_status pt_finish_scene(const char *path, const pt_raw *r, const pt_class_map 
         pt_scene_free(out);
         return pt_fail(PT_ERR_HOST, "%s: no host memory for %lld points", path, (long long)r->n);
     }
-    float colour = full_scale(r, 0, 3), intensity = 0;
+    float colour = r->full > 0 ? r->full : full_scale(r, 0, 3), intensity = 0;
     for (int64_t i = 0; i < r->n; i++) intensity = fmaxf(intensity, r->colour[4 * i + 3]);
     if (!(intensity > 0)) intensity = 1;
     for (int a = 0; a < 3; a++) out->origin[a] = lo[a];
@@ -155,7 +158,8 @@ pt_status pt_finish_scene(const char *path, const pt_raw *r, const pt_class_map 
         f[3] = unit(r->colour[4 * i + 3], intensity);
         f[4] = out->coord[3 * i + 2] / (64 * out->voxel);
         f[5] = 1;
-        out->label[i] = map ? map->to[r->raw_class[i]] : r->raw_class[i];
+        int32_t k = r->raw_class[i];
+        out->label[i] = map && k >= 0 ? map->to[k] : k;
     }
     return PT_OK;
 }

@@ -11,10 +11,13 @@
 static const char help[] =
     "usage: pointtrain train --data PATH... [options]\n"
     "Trains a sparse-convolution U-Net on point clouds; a batch that does not fit is split.\n\n"
-    "  --data PATH...        .las or .ply file, folder, list (.list, .txt: path [voxel=SIZE] a "
-    "line),\n"
-    "                        or rooms:N[,max=P]: N generated rooms of at most P points\n"
-    "  --classes MAP         raw classes to labels, a line each: raw label; needed for files\n"
+    "  --data PATH...        scene (.las .ply .pcd .bin .f32 .npy, a folder with coord.npy), "
+    "folder\n"
+    "                        of scenes, list (.list, .txt: path [voxel=SIZE] a line), or\n"
+    "                        rooms:N[,max=P]: N generated rooms of at most P points\n"
+    "  --class-map FILE      raw classes to labels, a line each: from to, where to is a number or\n"
+    "                        ignore and from may be *, all others; needed for files\n"
+    "  --classes FILE        the same, the older name\n"
     "  --skip-bad            leave unreadable files out instead of stopping\n"
     "  --voxel SIZE          edge of a voxel in the scene's units (0.05)\n"
     "  --batch N             scenes a batch (4)\n"
@@ -72,6 +75,7 @@ enum {
 };
 
 static const struct option table[] = {{"data", 1, 0, O_DATA},
+                                      {"class-map", 1, 0, O_CLASSES},
                                       {"classes", 1, 0, O_CLASSES},
                                       {"skip-bad", 0, 0, O_SKIP_BAD},
                                       {"voxel", 1, 0, O_VOXEL},

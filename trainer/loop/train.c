@@ -170,7 +170,7 @@ static pt_status one_batch(run *r)
     if (!r->warned && !labelled(r, n)) {
         fprintf(stderr,
                 "pointtrain: batch %lld: no point has a label, so it teaches nothing; does "
-                "--classes name the classes of these files?\n",
+                "--class-map name the classes of these files?\n",
                 (long long)batch);
         r->warned = 1;
     }

@@ -1,0 +1,84 @@
+/* cub.cu - NVIDIA's CUB on the device: sort, scan, reduce and select. */
+#include <algorithm>
+#include <cstdio>
+#include <cub/cub.cuh>
+#include <vector>
+
+#define CHECK(call)                                                        \
+    do {                                                                   \
+        cudaError_t e_ = (call);                                           \
+        if (e_ != cudaSuccess) {                                           \
+            printf("%s: %d %s\n", #call, (int)e_, cudaGetErrorString(e_)); \
+            exit(1);                                                       \
+        }                                                                  \
+    } while (0)
+/* CUB's way: asked once for its temporary memory, called once more with it. */
+#define TWICE(fn, ...)                            \
+    do {                                          \
+        void *temporary = nullptr;                \
+        size_t bytes = 0;                         \
+        CHECK(fn(temporary, bytes, __VA_ARGS__)); \
+        CHECK(cudaMalloc(&temporary, bytes + 1)); \
+        CHECK(fn(temporary, bytes, __VA_ARGS__)); \
+        CHECK(cudaFree(temporary));               \
+    } while (0)
+
+struct odd {
+    __device__ bool operator()(int x) const { return x & 1; }
+};
+
+template <class T> std::vector<T> fetched(const T *d, size_t n)
+{
+    std::vector<T> h(n);
+    CHECK(cudaMemcpy(h.data(), d, n * sizeof(T), cudaMemcpyDeviceToHost));
+    return h;
+}
+
+static int failures;
+static void test(const char *what, bool good)
+{
+    printf("%s: %s\n", what, good ? "right" : "WRONG");
+    failures += !good;
+}
+
+static void run(int n)
+{
+    std::vector<int> h(n), want;
+    for (int i = 0; i < n; i++) h[i] = (int)(((unsigned)i * 2654435761u) >> 8) % 1000 - 500;
+    int *in, *out, *found;
+    CHECK(cudaMalloc(&in, n * sizeof(int)));
+    CHECK(cudaMalloc(&out, n * sizeof(int)));
+    CHECK(cudaMalloc(&found, sizeof(int)));
+    CHECK(cudaMemcpy(in, h.data(), n * sizeof(int), cudaMemcpyHostToDevice));
+
+    TWICE(cub::DeviceRadixSort::SortKeys, in, out, n);
+    want = h;
+    std::sort(want.begin(), want.end());
+    test("sort", fetched(out, n) == want);
+
+    TWICE(cub::DeviceScan::InclusiveSum, in, out, n);
+    want = h;
+    for (int i = 1; i < n; i++) want[i] += want[i - 1];
+    test("scan", fetched(out, n) == want);
+
+    TWICE(cub::DeviceReduce::Sum, in, out, n);
+    test("reduce", fetched(out, 1)[0] == want[n - 1]);
+
+    TWICE(cub::DeviceSelect::If, in, out, found, n, odd());
+    want.clear();
+    for (int x : h)
+        if (x & 1) want.push_back(x);
+    int k = fetched(found, 1)[0];
+    test("select", k == (int)want.size() && fetched(out, k) == want);
+    CHECK(cudaFree(in));
+    CHECK(cudaFree(out));
+    CHECK(cudaFree(found));
+}
+
+int main()
+{
+    run(100);
+    run(10007);
+    printf(failures ? "FAILED\n" : "PASSED\n");
+    return failures != 0;
+}

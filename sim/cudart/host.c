@@ -1,0 +1,190 @@
+/* host.c - host memory that the device reaches under the same address: pinned (allocated or
+ * registered) and managed. It counts against OOMPROOF_SIM_HOST_MEMORY, so running out of it is an
+ * out-of-memory that freeing device memory does not cure. */
+#include "state.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum kind { PINNED, REGISTERED, MANAGED };
+typedef struct region {
+    char *p;
+    size_t bytes;
+    enum kind kind;
+    unsigned flags;
+    struct region *next;
+} region;
+static region *regions;
+
+static int holds(const region *x, const char *at, size_t bytes)
+{
+    return at >= x->p && (size_t)(at - x->p) <= x->bytes && bytes <= x->bytes - (size_t)(at - x->p);
+}
+
+static region *find(const void *p, size_t bytes)
+{
+    for (region *x = regions; x; x = x->next)
+        if (holds(x, p, bytes)) return x;
+    return NULL;
+}
+
+char *sim_host_at(uint64_t address, size_t bytes)
+{
+    return find((const void *)(uintptr_t)address, bytes) ? (char *)(uintptr_t)address : NULL;
+}
+
+int sim_pinned(const void *p, size_t bytes)
+{
+    region *x = find(p, bytes);
+    return x && x->kind != MANAGED;
+}
+
+int sim_managed(const void *p)
+{
+    region *x = p ? find(p, 0) : NULL;
+    return x && x->kind == MANAGED;
+}
+
+static cudaError_t add(void **out, size_t bytes, enum kind kind, unsigned flags)
+{
+    cudaError_t e = sim_sticky ? sim_sticky : sim_capture_unsafe();
+    if (e != cudaSuccess) return e;
+    if (!sim_host_take(bytes)) return cudaErrorMemoryAllocation;
+    region *x = malloc(sizeof *x);
+    void *p = *out;
+    if (kind != REGISTERED && (!x || posix_memalign(&p, 4096, bytes ? bytes : 1) != 0)) p = NULL;
+    if (!x || !p) {
+        free(x);
+        sim_host_give(bytes);
+        return cudaErrorMemoryAllocation;
+    }
+    *x = (region){p, bytes, kind, flags, regions};
+    regions = x;
+    *out = p;
+    return cudaSuccess;
+}
+
+/* p as it was allocated or registered; the memory itself is freed where it is ours. */
+static cudaError_t drop(void *p, int registered, int managed)
+{
+    for (region **x = &regions; *x; x = &(*x)->next) {
+        region *gone = *x;
+        if (gone->p != p || (gone->kind == REGISTERED) != registered ||
+            (gone->kind == MANAGED) != managed)
+            continue;
+        *x = gone->next;
+        sim_host_give(gone->bytes);
+        if (!registered) free(gone->p);
+        free(gone);
+        return cudaSuccess;
+    }
+    return registered ? cudaErrorHostMemoryNotRegistered : cudaErrorInvalidValue;
+}
+
+cudaError_t sim_managed_free(void *p)
+{
+    return drop(p, 0, 1);
+}
+
+API cudaError_t cudaHostAlloc(void **out, size_t bytes, unsigned flags)
+{
+    ENTER();
+    if (!out || flags & ~(cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined))
+        LEAVE(cudaErrorInvalidValue);
+    LEAVE(add(out, bytes, PINNED, flags));
+}
+
+API cudaError_t cudaMallocHost(void **out, size_t bytes)
+{
+    return cudaHostAlloc(out, bytes, cudaHostAllocDefault);
+}
+
+API cudaError_t cudaFreeHost(void *p)
+{
+    ENTER();
+    sim_settle();
+    LEAVE(p ? drop(p, 0, 0) : cudaSuccess);
+}
+
+API cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned flags)
+{
+    ENTER();
+    if (!p || !bytes || sim_memory_is_device(p)) LEAVE(cudaErrorInvalidValue);
+    for (region *x = regions; x; x = x->next)
+        if ((char *)p < x->p + x->bytes && x->p < (char *)p + bytes)
+            LEAVE(cudaErrorHostMemoryAlreadyRegistered);
+    LEAVE(add(&p, bytes, REGISTERED, flags));
+}
+
+API cudaError_t cudaHostUnregister(void *p)
+{
+    ENTER();
+    sim_settle();
+    LEAVE(p ? drop(p, 1, 0) : cudaErrorInvalidValue);
+}
+
+API cudaError_t cudaHostGetDevicePointer(void **out, void *p, unsigned flags)
+{
+    ENTER();
+    if (!out || flags || !sim_pinned(p, 0)) LEAVE(cudaErrorInvalidValue);
+    *out = p;
+    LEAVE(cudaSuccess);
+}
+
+API cudaError_t cudaHostGetFlags(unsigned *out, void *p)
+{
+    ENTER();
+    region *x = p ? find(p, 0) : NULL;
+    if (!out || !x || x->kind != PINNED) LEAVE(cudaErrorInvalidValue);
+    *out = x->flags;
+    LEAVE(cudaSuccess);
+}
+
+API cudaError_t cudaMallocManaged(void **out, size_t bytes, unsigned flags)
+{
+    ENTER();
+    if (!out || !bytes || (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost))
+        LEAVE(cudaErrorInvalidValue);
+    cudaError_t e = add(out, bytes, MANAGED, flags);
+    if (e == cudaSuccess) memset(*out, 0, bytes);
+    LEAVE(e);
+}
+
+/* Advice and prefetches move nothing here: the memory is in one place. */
+API cudaError_t cudaMemPrefetchAsync(const void *p, size_t bytes, struct cudaMemLocation where,
+                                     unsigned flags, cudaStream_t s)
+{
+    (void)where;
+    ENTER();
+    region *x = find(p, bytes);
+    if (!sim_stream(s)) LEAVE(cudaErrorInvalidResourceHandle);
+    LEAVE(x && x->kind == MANAGED && !flags ? cudaSuccess : cudaErrorInvalidValue);
+}
+
+API cudaError_t cudaMemAdvise(const void *p, size_t bytes, enum cudaMemoryAdvise advice,
+                              struct cudaMemLocation where)
+{
+    (void)advice, (void)where;
+    ENTER();
+    region *x = find(p, bytes);
+    LEAVE(x && x->kind == MANAGED ? cudaSuccess : cudaErrorInvalidValue);
+}
+
+API cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *a, const void *p)
+{
+    ENTER();
+    if (!a) LEAVE(cudaErrorInvalidValue);
+    memset(a, 0, sizeof *a);
+    region *x = find(p, 1);
+    void *same = (void *)(uintptr_t)p;
+    if (sim_memory_at((uint64_t)(uintptr_t)p, 1))
+        *a = (struct cudaPointerAttributes){.type = cudaMemoryTypeDevice, .devicePointer = same};
+    else if (x)
+        *a = (struct cudaPointerAttributes){.type = x->kind == MANAGED ? cudaMemoryTypeManaged
+                                                                       : cudaMemoryTypeHost,
+                                            .devicePointer = same,
+                                            .hostPointer = same};
+    else
+        *a = (struct cudaPointerAttributes){
+            .type = cudaMemoryTypeUnregistered, .hostPointer = same, .device = -2};
+    LEAVE(cudaSuccess);
+}

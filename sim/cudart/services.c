@@ -1,0 +1,158 @@
+/* services.c - what a running kernel calls: addresses that are not plain device memory, printf, the
+ * heap of kernels, the budget of steps, errors. */
+#include "worker.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SPINS = 64, STEPS_A_TICK = 4096 };
+static uint64_t step_limit;
+
+void sim_services_start(void)
+{
+    const char *s = getenv("OOMPROOF_SIM_STEPS");
+    step_limit = (s && *s ? strtoull(s, NULL, 10) : 400000000000ull) / STEPS_A_TICK + 1;
+}
+
+void sim_raise(sim_ctx *c, int error, const char *kernel, int line, const char *why)
+{
+    worker *w = (worker *)c;
+    sim_say("kernel %s, PTX line %d: %s, %s", kernel, line, why, sim_where(w));
+    sim_stop(w, error);
+}
+
+static void raise_(sim_ctx *c, int error, const char *kernel, int line, const char *why)
+{
+    sim_raise(c, error, kernel, line, why);
+}
+
+/* The calling lane alone: a legal answer, since lanes need not run together. */
+static uint32_t activemask(sim_ctx *c)
+{
+    return 1u << c->lane;
+}
+
+static void tick(sim_ctx *c, const char *kernel, int line)
+{
+    worker *w = (worker *)c;
+    if (++w->steps > step_limit)
+        sim_raise(c, SIM_TRAP, kernel, line,
+                  "the launch used up its steps (OOMPROOF_SIM_STEPS): it does not end");
+    if (sim_grid_failed()) sim_stop(w, SIM_TRAP); /* the first error is the one that counts */
+    if (++w->current->ticks % SPINS == 0) sim_give_way(w);
+}
+
+/* What kernels share: the heap, and lists of blocks that it changes. */
+static pthread_mutex_t shared = PTHREAD_MUTEX_INITIALIZER;
+
+/* A parameter of the kernel whose address was taken: it may be read. */
+static int in_parameters(const worker *w, uint64_t a, uint32_t n)
+{
+    const sim_kernel_info *k = w->running->info;
+    for (int i = 0; i < k->nparam; i++) {
+        uint64_t inside = a - (uint64_t)(uintptr_t)w->arguments[i];
+        if (inside < k->param_bytes[i] && n <= k->param_bytes[i] - inside) return 1;
+    }
+    return 0;
+}
+
+static char *address(sim_ctx *c, uint64_t a, uint32_t n, int access)
+{
+    worker *w = (worker *)c;
+    if (a - (uint64_t)(uintptr_t)c->shared + n <= c->shared_bytes) return (char *)(uintptr_t)a;
+    if (a - c->stack + n <= c->stack_bytes) return (char *)(uintptr_t)a;
+    if (access == SIM_READ && in_parameters(w, a, n)) return (char *)(uintptr_t)a;
+    if (c->many) pthread_mutex_lock(&shared);
+    char *host = sim_device_at(a, n);
+    if (c->many) pthread_mutex_unlock(&shared);
+    if (host) return host;
+    sim_say("kernel %s: illegal %s of %u bytes at %#llx: %s, %s", w->running->name,
+            access == SIM_READ    ? "read"
+            : access == SIM_WRITE ? "write"
+                                  : "atomic",
+            n, (unsigned long long)a, sim_memory_describe(a), sim_where(w));
+    sim_stop(w, SIM_ILLEGAL_ADDRESS);
+}
+
+static int print(sim_ctx *c, const char *format, const void *args)
+{
+    const char *p = args;
+    int count = 0;
+    for (const char *s = format; *s; s++) {
+        char spec[32];
+        size_t n = 0;
+        if (*s != '%' || s[1] == '%') {
+            putchar(*s);
+            s += *s == '%';
+            continue;
+        }
+        spec[n++] = *s++;
+        while (*s && !strchr("diouxXeEfFgGaAcsp", *s) && n < sizeof spec - 4) {
+            if (*s != 'l' && *s != 'h') spec[n++] = *s;
+            s++;
+        }
+        int wide = s[-1] == 'l';
+        if (!*s) break;
+        if (strchr("eEfFgGaA", *s)) {
+            double v;
+            p = (const char *)(((uintptr_t)p + 7) & ~(uintptr_t)7);
+            memcpy(&v, p, 8);
+            p += 8;
+            spec[n++] = *s, spec[n] = 0;
+            printf(spec, v);
+        } else if (wide || *s == 'p' || *s == 's') {
+            uint64_t v;
+            p = (const char *)(((uintptr_t)p + 7) & ~(uintptr_t)7);
+            memcpy(&v, p, 8);
+            p += 8;
+            if (*s == 's') {
+                spec[n++] = 's', spec[n] = 0;
+                printf(spec, address(c, v, 1, 1));
+            } else {
+                spec[n++] = 'l', spec[n++] = 'l', spec[n++] = *s == 'p' ? 'x' : *s, spec[n] = 0;
+                printf(spec, (unsigned long long)v);
+            }
+        } else {
+            int v;
+            memcpy(&v, p, 4);
+            p += 4;
+            spec[n++] = *s, spec[n] = 0;
+            printf(spec, v);
+        }
+        count++;
+    }
+    fflush(stdout);
+    return count;
+}
+
+/* The heap of kernels: a GPU's default of 8 MiB. Its blocks belong to the context. */
+static uint64_t heap_used;
+
+static uint64_t reserve(sim_ctx *c, uint64_t bytes)
+{
+    void *p = NULL;
+    uint64_t want = bytes ? (bytes + 511) / 512 * 512 : 512;
+    (void)c;
+    pthread_mutex_lock(&shared);
+    uint64_t room = (8 << 20) - heap_used;
+    if (bytes <= room && want <= room && sim_memory_alloc(want, SIM_HEAP, &p) == cudaSuccess)
+        heap_used += want;
+    pthread_mutex_unlock(&shared);
+    return (uint64_t)(uintptr_t)p;
+}
+
+static void release(sim_ctx *c, uint64_t a)
+{
+    if (!a) return;
+    pthread_mutex_lock(&shared);
+    size_t bytes = sim_memory_heap_bytes(a);
+    if (bytes) sim_memory_free((void *)(uintptr_t)a);
+    heap_used -= bytes;
+    pthread_mutex_unlock(&shared);
+    if (!bytes)
+        sim_raise(c, SIM_TRAP, ((worker *)c)->running->name, 0,
+                  "free of what is not of the device heap");
+}
+
+const sim_calls sim_services = {sim_barrier, sim_warp, activemask, address, raise_,
+                                tick,        print,    reserve,    release};

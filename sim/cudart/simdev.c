@@ -1,0 +1,39 @@
+/* simdev.c - the private entries of simdev.h, for the simulated libraries. */
+#include "state.h"
+
+API int sim_device_alloc(void **out, size_t bytes)
+{
+    if (sim_enter() != cudaSuccess) return cudaErrorNoDevice;
+    cudaError_t e = sim_sticky ? sim_sticky : sim_memory_alloc(bytes, 1, out);
+    sim_leave();
+    return e;
+}
+
+API int sim_device_free(void *device)
+{
+    if (sim_enter() != cudaSuccess) return cudaErrorNoDevice;
+    cudaError_t e = sim_memory_free(device);
+    sim_leave();
+    return e;
+}
+
+API void *sim_device_range(const void *device, size_t bytes, int write)
+{
+    static char nothing;
+    (void)write;
+    if (sim_enter() != cudaSuccess) return NULL;
+    sim_run_all(); /* libraries work at once, behind all that was queued */
+    char *p = bytes ? sim_device_at((uint64_t)(uintptr_t)device, bytes) : &nothing;
+    if (!p && !sim_pending && !sim_sticky) {
+        sim_say("a library call touches %zu bytes at %p: %s", bytes, device,
+                sim_memory_describe((uint64_t)(uintptr_t)device));
+        sim_pending = cudaErrorIllegalAddress;
+    }
+    sim_leave();
+    return p;
+}
+
+API int sim_device_error(void)
+{
+    return sim_sticky ? sim_sticky : sim_pending;
+}

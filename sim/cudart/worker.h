@@ -1,0 +1,78 @@
+/* worker.h - one host thread that runs blocks of a grid: its fibers, and where they wait for each
+ * other. Blocks are independent, so each worker takes the next one that nobody has taken. */
+#ifndef SIM_WORKER_H
+#define SIM_WORKER_H
+#include "fiber.h"
+#include "state.h"
+#include <setjmp.h>
+
+enum { SIM_THREADS = 1024 }; /* of a block, at most */
+
+typedef struct fiber {
+    sim_stack stack;
+    char *memory;
+    struct fiber *next;
+    sim_u3 tid;
+    uint32_t index;   /* of the thread it runs, within the block */
+    uint64_t in, out; /* of a warp or barrier operation */
+    uint32_t b, clamp;
+    int op, pred;
+    uint32_t ticks;
+} fiber;
+
+typedef struct warp {
+    uint32_t live; /* lanes that have not ended (not started counts as live) */
+    int ngroups;   /* several incomplete operations with other masks may be open */
+    struct {
+        uint32_t mask, arrived;
+    } group[32];
+    fiber *lane[32];
+} warp;
+
+typedef struct worker {
+    sim_ctx ctx; /* first: a service gets its address */
+    fiber fibers[SIM_THREADS], *spare, *current, *head, *tail;
+    warp warps[SIM_THREADS / 32];
+    struct {
+        fiber *waiting[SIM_THREADS];
+        uint32_t n, count;                  /* count 0: the whole block */
+        uint32_t arrived[SIM_THREADS / 32]; /* lanes, of a part of the block */
+    } barriers[16];
+    sim_stack outside;
+    const sim_function *running;
+    void **arguments;
+    uint32_t threads, started, ended; /* of the block */
+    sim_u3 next_tid;
+    char *shared_memory;
+    uint64_t steps;
+    sigjmp_buf stop;
+    volatile int stopped_by;
+} worker;
+
+extern __thread worker *sim_worker; /* of this host thread; NULL: it runs no kernel */
+
+/* ---- grid.c ---- */
+void sim_enqueue(worker *w, fiber *f); /* it may go on */
+void sim_park(worker *w);              /* the current fiber waits until it is enqueued */
+void sim_give_way(worker *w);          /* it lets all others run first */
+int sim_grid_failed(void);             /* another worker has stopped the grid */
+const char *sim_where(const worker *w);
+void __attribute__((noreturn)) sim_stop(worker *w, int cuda_error);
+
+/* ---- meet.c ---- */
+uint32_t sim_barrier(sim_ctx *c, uint32_t id, uint32_t count, int op, int pred);
+uint64_t sim_warp(sim_ctx *c, int op, uint32_t mask, uint64_t value, uint32_t b, uint32_t clamp,
+                  int *pred);
+void sim_block_begins(worker *w);
+void sim_thread_ends(worker *w, fiber *me);
+
+/* ---- services.c ---- */
+extern const sim_calls sim_services;
+void sim_services_start(void); /* reads OOMPROOF_SIM_STEPS */
+void __attribute__((noreturn))
+sim_raise(sim_ctx *c, int error, const char *kernel, int line, const char *why);
+
+/* ---- fault.c ---- */
+void sim_faults_start(void); /* once a host thread, before it runs a kernel */
+
+#endif
