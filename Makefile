@@ -34,4 +34,4 @@ format:
 	@sh scripts/format.sh
 
 clean:
-	rm -rf build build-coverage
+	rm -rf build

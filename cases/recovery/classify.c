@@ -69,6 +69,16 @@ START_TEST(every_code_has_the_class_of_the_table)
 }
 END_TEST
 
+START_TEST(each_class_has_a_name_of_its_own)
+{
+    for (int a = 0; a <= PT_CLASS_FATAL; a++)
+        for (int b = 0; b < a; b++)
+            ck_assert_str_ne(pt_class_name((pt_class)a), pt_class_name((pt_class)b));
+    ck_assert_str_eq(pt_class_name(PT_CLASS_OOM), "out of memory");
+    ck_assert_str_eq(pt_class_name(PT_CLASS_FATAL), "fatal");
+}
+END_TEST
+
 static const case_entry cases[] = {
 #include "classify.def"
 };

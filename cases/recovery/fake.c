@@ -4,10 +4,15 @@
 #include "shapes.h"
 #include <stdlib.h>
 
-static pt_status failure(const fake *f, const char *call)
+static pt_status failure(const fake *f, int code, const char *call)
 {
-    return pt_check_at(__FILE__, __LINE__, f->lib ? f->lib : PT_LIB_CUDA, f->code ? f->code : 2,
+    return pt_check_at(__FILE__, __LINE__, f->lib ? f->lib : PT_LIB_CUDA, code ? code : 2,
                        f->call ? f->call : call, "fake/site", 0);
+}
+
+static pt_status later_failure(const fake *f, const char *call)
+{
+    return failure(f, f->later_code ? f->later_code : f->code, call);
 }
 
 static pt_status attempt(void *user, pt_fragment *g, pt_attempt *out)
@@ -20,15 +25,21 @@ static pt_status attempt(void *user, pt_fragment *g, pt_attempt *out)
     if (unlucky || f->attempts == f->fail_attempt ||
         (f->capacity >= 0 && g->shape.points > f->capacity)) {
         out->forward = 1;
-        return failure(f, "cudaMalloc");
+        return failure(f, f->code, "cudaMalloc");
     }
     g->augmented = 1;
-    out->position = malloc(sizeof(int32_t) * (size_t)(g->shape.own + 1));
-    out->point = malloc(sizeof(int32_t) * (size_t)(g->shape.own + 1));
+    out->position = malloc(sizeof(int32_t) * (size_t)(g->shape.own + f->claim + 1));
+    out->point = malloc(sizeof(int32_t) * (size_t)(g->shape.own + f->claim + 1));
+    if (!out->position || !out->point)
+        return pt_fail(PT_ERR_HOST, "no host memory for the receipt of the fake");
     for (int64_t i = 0; i < g->shape.points; i++) {
         if (!g->host.own[i]) continue;
         out->position[out->n] = g->host.scene[g->host.slot[i]];
         out->point[out->n++] = g->host.point[i];
+    }
+    for (; f->claim > 0; f->claim--) {
+        out->position[out->n] = f->last_scene;
+        out->point[out->n++] = (int32_t)(f->claimed - f->claim);
     }
     return PT_OK;
 }
@@ -38,7 +49,7 @@ static pt_status commit(void *user, pt_fragment *g)
     fake *f = user;
     if (f->fail_commit > 0) {
         f->fail_commit--;
-        return failure(f, "cudaLaunchKernel");
+        return later_failure(f, "cudaLaunchKernel");
     }
     f->commits++;
     f->own_committed += g->shape.own;
@@ -49,11 +60,11 @@ static pt_status commit(void *user, pt_fragment *g)
 static pt_status stage(void *user, pt_fragment *g)
 {
     fake *f = user;
-    (void)g;
     f->stages++;
+    if (f->forget) g->tried = 0;
     if (f->fail_stage <= 0) return PT_OK;
     f->fail_stage--;
-    return failure(f, "cudaMemcpyAsync");
+    return later_failure(f, "cudaMemcpyAsync");
 }
 
 static pt_status augment(void *user, pt_fragment *g)
@@ -62,7 +73,7 @@ static pt_status augment(void *user, pt_fragment *g)
     f->augments++;
     if (f->fail_augment > 0) {
         f->fail_augment--;
-        return failure(f, "cudaMalloc");
+        return later_failure(f, "cudaMalloc");
     }
     g->augmented = 1;
     return PT_OK;
@@ -70,7 +81,7 @@ static pt_status augment(void *user, pt_fragment *g)
 
 static void discard(void *user, pt_fragment *g)
 {
-    (void)user;
+    ((fake *)user)->discards++;
     (void)g;
 }
 
@@ -78,9 +89,9 @@ static pt_status release(void *user)
 {
     fake *f = user;
     f->releases++;
-    if (f->fail_release <= 0) return PT_OK;
+    if (f->fail_release <= 0 || f->releases <= f->skip_release) return PT_OK;
     f->fail_release--;
-    return failure(f, "cudaFree");
+    return later_failure(f, "cudaFree");
 }
 
 static size_t held(void *user)
@@ -117,6 +128,7 @@ pt_status fake_batch(fake *f, const pt_scene *scenes, int n, pt_split_mode mode,
         keys[s] = (uint32_t)s;
         sizes[s] = scenes[s].n;
     }
+    f->last_scene = n - 1;
     ck_assert_int_eq(pt_ledger_open(ledger, sizes, n), PT_OK);
     ck_assert_int_eq(pt_fragment_join(scenes, keys, n, 4, NULL, &whole), PT_OK);
     return pt_recover_batch(&ops, &o, whole, ledger, stats);

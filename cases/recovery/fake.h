@@ -14,10 +14,16 @@ typedef struct fake {
     const char *call; /* default "cudaMalloc" */
     int fail_stage, fail_commit, fail_augment,
         fail_release; /* how many calls in a row fail with `code` */
+    int skip_release; /* release calls before the failing ones */
+    int later_code;   /* of the failures of stage, commit, augment and release; default `code` */
     int dead;         /* alive() says no */
+    int forget;       /* staging forgets which remedies a fragment has had */
+    int claim;        /* the first receipt also names this many last points of the last scene */
+    int64_t claimed;  /* points of that scene */
+    int last_scene;   /* its number, set by fake_batch */
     size_t leak;      /* bytes the device holds more than the baseline after a failure */
     /* out */
-    int attempts, stages, commits, releases, clears, augments;
+    int attempts, stages, commits, releases, clears, augments, discards;
     int64_t own_committed;
     int64_t last_gather; /* gather_rows of the last attempt */
     double order;        /* hash of the order of committed fragments */

@@ -50,7 +50,7 @@ pt_status pt_mem_driver_free(pt_mem *m, void *p, size_t bytes)
 
 pt_status pt_mem_check(pt_device *d)
 {
-    if (!d->mem || d->mem->lost.status == PT_OK) return PT_OK;
+    if (d->mem->lost.status == PT_OK) return PT_OK;
     pt_error_restore(&d->mem->lost);
     d->mem->lost = (pt_error){0};
     return pt_error_last()->status;
@@ -94,9 +94,7 @@ size_t pt_mem_held(const pt_device *d)
 
 size_t pt_mem_peak(pt_device *d, int reset)
 {
-    size_t peak;
-    if (!d->mem) return 0;
-    peak = d->mem->peak;
+    size_t peak = d->mem->peak;
     if (reset) d->mem->peak = d->mem->held;
     return peak;
 }

@@ -85,7 +85,6 @@ pt_class pt_classify(const pt_error *e)
     case PT_LIB_CUDA: return classify_cuda(e);
     case PT_LIB_CUBLAS: return classify_cublas(e);
     case PT_LIB_CUDNN: return classify_cudnn(e);
-    case PT_LIB_NONE: break;
+    default: return PT_CLASS_NO;
     }
-    return PT_CLASS_NO;
 }

@@ -6,57 +6,31 @@
 
 static const struct {
     const char *name, *tag;
-    size_t row;
+    size_t row, offset; /* bytes of a row; place of the array in pt_fields */
     pt_kind kind;
 } table[PT_FIELD_COUNT] = {
-#define ROW(name, type, width, kind) {#name, "batch/" #name, sizeof(type) * (width), kind},
+#define ROW(name, type, width, kind) \
+    {#name, "batch/" #name, sizeof(type) * (width), offsetof(pt_fields, name), kind},
     PT_FIELDS(ROW)
 #undef ROW
 };
 
-const char *pt_field_name(pt_field f)
-{
-    return table[f].name;
-}
 const char *pt_field_tag(pt_field f)
 {
     return table[f].tag;
 }
-size_t pt_field_row(pt_field f)
-{
-    return table[f].row;
-}
-pt_kind pt_field_kind(pt_field f)
-{
-    return table[f].kind;
-}
 
-static size_t rows_of(pt_kind kind, const pt_shape *s)
+size_t pt_field_bytes(pt_field f, const pt_shape *s)
 {
-    switch (kind) {
-    case PT_PER_POINT: return (size_t)s->points;
-    case PT_PER_SCENE: return (size_t)s->scenes;
-    case PT_PER_CLASS: return (size_t)s->classes;
-    case PT_PER_BATCH: break;
-    }
-    return 1;
-}
-
-size_t pt_field_bytes(pt_field f, const pt_shape *shape)
-{
-    return table[f].row * rows_of(table[f].kind, shape);
+    const size_t rows[] = {[PT_PER_POINT] = (size_t)s->points,
+                           [PT_PER_SCENE] = (size_t)s->scenes,
+                           [PT_PER_CLASS] = (size_t)s->classes};
+    return table[f].row * rows[table[f].kind];
 }
 
 void **pt_field_at(pt_fields *fields, pt_field f)
 {
-    switch (f) {
-#define AT(name, type, width, kind) \
-    case PT_FIELD_##name: return (void **)&fields->name;
-        PT_FIELDS(AT)
-#undef AT
-    case PT_FIELD_COUNT: break;
-    }
-    return NULL;
+    return (void **)((char *)fields + table[f].offset);
 }
 
 pt_status pt_fragment_alloc_host(pt_fragment *f)
@@ -65,9 +39,9 @@ pt_status pt_fragment_alloc_host(pt_fragment *f)
         void **p = pt_field_at(&f->host, (pt_field)i);
         size_t bytes = pt_field_bytes((pt_field)i, &f->shape);
         if (*p) continue;
-        if (!(*p = calloc(1, bytes ? bytes : 1)))
+        if (!(*p = calloc(1, bytes)))
             return pt_fail(PT_ERR_HOST, "no host memory for %zu bytes of the field %s", bytes,
-                           pt_field_name((pt_field)i));
+                           table[i].name);
     }
     return PT_OK;
 }
@@ -106,11 +80,14 @@ pt_status pt_fragment_join(const pt_scene *scenes, const uint32_t *keys, int n, 
                            const real *class_weight, pt_fragment **out)
 {
     pt_shape shape = {.scenes = n, .classes = classes};
-    for (int s = 0; s < n; s++) shape.points += scenes[s].n;
-    shape.own = shape.points;
     *out = NULL;
     if (n < 1 || n > PT_MAX_SCENES)
         return pt_fail(PT_ERR_INPUT, "a batch holds 1 to %d scenes, not %d", PT_MAX_SCENES, n);
+    for (int s = 0; s < n; s++) {
+        if (scenes[s].n < 1) return pt_fail(PT_ERR_INPUT, "scene %d of a batch has no points", s);
+        shape.points += scenes[s].n;
+    }
+    shape.own = shape.points;
     pt_fragment *f = pt_fragment_new(&shape);
     if (!f)
         return pt_fail(PT_ERR_HOST, "no host memory for a batch of %lld points",
@@ -189,8 +166,7 @@ pt_status pt_fragment_take(const pt_fragment *f, const int64_t *index, const uin
             for (int s = 0; s < f->shape.scenes; s++)
                 if (to[s] >= 0) memcpy(dst + row * (size_t)to[s], src + row * (size_t)s, row);
             break;
-        case PT_PER_CLASS:
-        case PT_PER_BATCH: memcpy(dst, src, pt_field_bytes((pt_field)k, &shape)); break;
+        default: memcpy(dst, src, pt_field_bytes((pt_field)k, &shape)); /* per class: shared */
         }
     }
     for (int s = 0; s < f->shape.scenes; s++) {

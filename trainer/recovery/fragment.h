@@ -7,7 +7,7 @@
 #include "real.h"
 #include <stdint.h>
 
-typedef enum pt_kind { PT_PER_POINT, PT_PER_SCENE, PT_PER_BATCH, PT_PER_CLASS } pt_kind;
+typedef enum pt_kind { PT_PER_POINT, PT_PER_SCENE, PT_PER_CLASS } pt_kind;
 
 /* name, type, width, kind */
 #define PT_FIELDS(X)                                                                            \
@@ -42,10 +42,7 @@ typedef struct pt_shape {
 } pt_shape;
 
 size_t pt_field_bytes(pt_field f, const pt_shape *shape);
-size_t pt_field_row(pt_field f); /* bytes of one row: width * size of its type */
-pt_kind pt_field_kind(pt_field f);
-const char *pt_field_name(pt_field f); /* "coord" */
-const char *pt_field_tag(pt_field f);  /* call site of its memory: "batch/coord" */
+const char *pt_field_tag(pt_field f); /* call site of its memory: "batch/coord" */
 void **pt_field_at(pt_fields *fields, pt_field f);
 
 /* Voxel of a coordinate, the same on host and device: floor(x / voxel) in float, IEEE division. */
@@ -78,15 +75,16 @@ typedef struct pt_fragment {
     struct pt_fragment *next; /* in the queue */
 } pt_fragment;
 
-/* Host arrays of this shape, zeroed. NULL when host memory is short. */
+/* Host arrays of this shape, which has a point, a scene and a class at least, zeroed. NULL when
+ * host memory is short. */
 pt_fragment *pt_fragment_new(const pt_shape *shape);
 /* Frees the host side; device arrays must be gone. NULL is allowed. */
 void pt_fragment_free(pt_fragment *f);
 void pt_fragment_drop_host(pt_fragment *f);
 pt_status pt_fragment_alloc_host(pt_fragment *f);
 
-/* One batch: scenes concatenated in this order, host side, not augmented. keys[i]: number of scene
- * i in the data set. class_weight [classes] or NULL: all 1. */
+/* One batch: scenes concatenated in this order, none of them empty, host side, not augmented.
+ * keys[i]: number of scene i in the data set. class_weight [classes] or NULL: all 1. */
 pt_status pt_fragment_join(const pt_scene *scenes, const uint32_t *keys, int n, int classes,
                            const real *class_weight, pt_fragment **out);
 /* Points that carry loss, each by its class weight: what a batch divides by. */

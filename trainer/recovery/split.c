@@ -7,7 +7,7 @@
 pt_status pt_split_by_scene(const pt_fragment *f, pt_fragment **pieces)
 {
     pt_status st = PT_OK;
-    int64_t *index = malloc(sizeof *index * (size_t)(f->shape.points ? f->shape.points : 1));
+    int64_t *index = malloc(sizeof *index * (size_t)f->shape.points);
     for (int s = 0; s < f->shape.scenes; s++) pieces[s] = NULL;
     if (!index) return pt_fail(PT_ERR_HOST, "no host memory to split %d scenes", f->shape.scenes);
     for (int s = 0; s < f->shape.scenes; s++) {
@@ -117,7 +117,7 @@ static pt_status assign_sides(const pt_fragment *f, const pt_cut *cut, uint8_t *
     for (int64_t i = 0; i < f->shape.points; i++)
         side[i] = f->host.own[i] ? !(f->host.coord[3 * i + cut->axis] < cut->at) : 2;
     if (!cut->median) return PT_OK;
-    key *k = malloc(sizeof *k * (size_t)(f->shape.own ? f->shape.own : 1));
+    key *k = malloc(sizeof *k * (size_t)f->shape.own);
     if (!k)
         return pt_fail(PT_ERR_HOST, "no host memory for a median of %lld points",
                        (long long)f->shape.own);
@@ -133,7 +133,7 @@ static pt_status assign_sides(const pt_fragment *f, const pt_cut *cut, uint8_t *
 pt_status pt_split_at(const pt_fragment *f, const pt_cut *cut, int halo, pt_fragment *half[2])
 {
     pt_status st = PT_OK;
-    size_t n = (size_t)(f->shape.points ? f->shape.points : 1);
+    size_t n = (size_t)f->shape.points;
     uint8_t *side = malloc(n), *own = malloc(n);
     int64_t *index = malloc(sizeof *index * n);
     half[0] = half[1] = NULL;
@@ -190,7 +190,7 @@ static int by_voxel(const void *a, const void *b)
 int64_t pt_count_voxels(const pt_fragment *f)
 {
     int64_t n = f->shape.points, count = 0;
-    int32_t(*v)[4] = malloc(sizeof *v * (size_t)(n ? n : 1));
+    int32_t(*v)[4] = malloc(sizeof *v * (size_t)n);
     if (!v) return -1;
     for (int64_t i = 0; i < n; i++) {
         pt_fragment_voxel(f, i, v[i]);
