@@ -157,7 +157,7 @@ END_TEST
 
 START_TEST(a_bad_launch_configuration_is_refused_and_forgotten)
 {
-    int x = 0, v = 9, n = 16, *p = device(&x, 4096);
+    int x = 0, v = 9, n = 16, *p = device(NULL, 4096);
     long long i = 0;
     void **args = ARGS(&p, &i, &v);
     static const struct {

@@ -420,15 +420,16 @@ static void op_mov(emit *e, const stmt *s)
 {
     const char *t = type_of(s);
     char *v[8];
-    int n, w = bits_of(t);
-    if (*s->arg[1] == '{') {
-        n = split_vector(e, s->arg[1], v);
+    int w = bits_of(t), pack = *s->arg[1] == '{', unpack = !pack && *s->arg[0] == '{',
+        n = pack || unpack ? split_vector(e, s->arg[pack], v) : 1;
+    if ((pack || unpack) && (n == 0 || !ctype(fmt(e, "u%d", w / n)))) {
+        refuse(e, "a vector of %d in .%s", n, t);
+    } else if (pack) {
         const char *x = "0", *part = fmt(e, "u%d", w / n);
         for (int i = 0; i < n; i++)
             x = fmt(e, "%s | (uint64_t)%s << %d", x, rd(e, v[i], part), i * (w / n));
         wr(e, s->arg[0], fmt(e, "u%d", w), fmt(e, "(%s)", x));
-    } else if (*s->arg[0] == '{') {
-        n = split_vector(e, s->arg[0], v);
+    } else if (unpack) {
         const char *part = fmt(e, "u%d", w / n);
         fprintf(e->out, "uint64_t t_ = %s; ", rd(e, s->arg[1], fmt(e, "u%d", w)));
         for (int i = 0; i < n; i++)
