@@ -107,6 +107,8 @@ static dynamic read_dynamic(const image *f)
 }
 
 /* ---- symbols that the simulated libraries lack ---- */
+enum { ABSENT, PRESENT, STUB };
+/* A stub is a weak definition: it says its name and returns "not supported". */
 static int has_symbol(const image *lib, const char *name)
 {
     const ElfW(Shdr) *s = section(lib, ".dynsym"), *strings = section(lib, ".dynstr");
@@ -115,8 +117,8 @@ static int has_symbol(const image *lib, const char *name)
     for (size_t i = 0; y && text && i < s->sh_size / sizeof *y; i++)
         if (y[i].st_shndx != SHN_UNDEF && y[i].st_name < strings->sh_size &&
             !strcmp(text + y[i].st_name, name))
-            return 1;
-    return 0;
+            return ELF64_ST_BIND(y[i].st_info) == STB_WEAK ? STUB : PRESENT;
+    return ABSENT;
 }
 
 static void missing_symbols(const image *f, const char *root)
@@ -127,7 +129,7 @@ static void missing_symbols(const image *f, const char *root)
     const ElfW(Shdr) *s = section(f, ".dynsym"), *strings = section(f, ".dynstr");
     const ElfW(Sym) *y = s ? range(f, s->sh_offset, s->sh_size) : NULL;
     const char *text = strings ? range(f, strings->sh_offset, strings->sh_size) : NULL;
-    char path[4200], list[2000] = "";
+    char path[4200], list[2000] = "", stubs[2000] = "";
     for (int k = 0; k < 4; k++) {
         image lib;
         op_sim_folder(root, path, sizeof path);
@@ -141,9 +143,11 @@ static void missing_symbols(const image *f, const char *root)
         for (size_t i = 0; y && text && i < s->sh_size / sizeof *y; i++) {
             if (y[i].st_shndx != SHN_UNDEF || y[i].st_name >= strings->sh_size) continue;
             const char *name = text + y[i].st_name;
-            if (strncmp(name, prefixes[k], strlen(prefixes[k])) || has_symbol(&lib, name)) continue;
-            size_t n = strlen(list);
-            snprintf(list + n, sizeof list - n, " %s", name);
+            if (strncmp(name, prefixes[k], strlen(prefixes[k]))) continue;
+            int has = has_symbol(&lib, name);
+            char *to = has == STUB ? stubs : list;
+            size_t n = strlen(to);
+            if (has != PRESENT) snprintf(to + n, sizeof list - n, " %s", name);
         }
         munmap((void *)lib.p, lib.n);
     }
@@ -154,19 +158,45 @@ static void missing_symbols(const image *f, const char *root)
             list);
         noticed++;
     }
+    if (*stubs) say(&noticed, "the simulated device has only stubs of some calls:", stubs + 1);
 }
 
 /* ---- device code ---- */
+/* Fat binaries lie one after the other: {u32 magic, u16, u16 header bytes, u64 bytes that follow},
+ * with entries {u16 kind (1: PTX), u16, u32 header bytes, u64 payload bytes, ...}. */
+static int has_ptx(const char *p, size_t n)
+{
+    static const unsigned char magic[] = {0x50, 0xed, 0x55, 0xba};
+    for (const char *at = p, *end = p + n; (at = memmem(at, (size_t)(end - at), magic, 4));
+         at += 4) {
+        uint16_t head, kind;
+        uint32_t header;
+        uint64_t follow, payload;
+        if (end - at < 16) return 0;
+        memcpy(&head, at + 6, 2);
+        memcpy(&follow, at + 8, 8);
+        if (head < 16 || head > end - at || follow > (uint64_t)(end - at - head)) continue;
+        for (const char *e = at + head, *stop = e + follow; stop - e >= 64;) {
+            memcpy(&kind, e, 2);
+            memcpy(&header, e + 4, 4);
+            memcpy(&payload, e + 8, 8);
+            if (kind == 1) return 1;
+            if (header < 16 || header > stop - e || payload > (uint64_t)(stop - e - header)) break;
+            e += header + payload;
+        }
+    }
+    return 0;
+}
+
 static void device_code(const image *f)
 {
     const ElfW(Shdr) *s = section(f, ".nv_fatbin");
     const char *p = s ? range(f, s->sh_offset, s->sh_size) : NULL;
     if (!p) return; /* no kernels of its own */
-    if (!memmem(p, s->sh_size, ".target sm_", 11))
+    if (!has_ptx(p, s->sh_size))
         say(&noticed, "its kernels carry no PTX that the simulated device can read",
-            "build with nvcc -gencode arch=compute_75,code=compute_75 --no-compress (beside the "
-            "sm_ "
-            "code that is there)");
+            "build with nvcc -gencode arch=compute_75,code=compute_75 (beside the sm_ code that is "
+            "there), or set OOMPROOF_SIM_NO_PTX=skip where its numbers do not matter");
 }
 
 /* ---- what the loader would do ---- */

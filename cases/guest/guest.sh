@@ -79,6 +79,8 @@ expect 1 "does not need libcudart.so itself" "$bin/oomproof" doctor --device sim
 expect 4 "linked statically" "$bin/oomproof" doctor --device sim -- "$build/cases/guest_static"
 expect 1 "DT_RPATH is searched before" "$bin/oomproof" doctor --device sim -- "$build/cases/guest_rpath"
 expect 1 "no PTX" "$bin/oomproof" doctor --device sim -- "$build/cases/guest_no_ptx"
+expect 0 "it can be tested" "$bin/oomproof" doctor --device sim -- "$build/cases/sim_probe_default"
+expect 1 "only stubs of some calls:" "$bin/oomproof" doctor --device sim -- "$build/cases/guest_stubs"
 expect 1 "a script" "$bin/oomproof" doctor --device sim -- "$0"
 expect 2 "not found" "$bin/oomproof" doctor -- no-such-program
 exit $bad
