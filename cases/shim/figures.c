@@ -28,6 +28,13 @@ START_TEST(live_bytes_are_the_devices_own_figures)
     void *p[BLOCKS] = {0};
     int failed = 0, pitched = 0;
     char error[256];
+    struct cudaMemPoolProps props = {.allocType = cudaMemAllocationTypePinned,
+                                     .location = {.type = cudaMemLocationTypeDevice}};
+    cudaMemPool_t pool;
+    uint64_t keep = 256 << 20;
+    ck_assert_int_eq(cudaMemPoolCreate(&pool, &props), cudaSuccess);
+    ck_assert_int_eq(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep),
+                     cudaSuccess);
     ck_assert(oomproof_arm("cudaMalloc interval=13 -> oom", error, sizeof error) == 1);
     for (int turn = 0; turn < 5000; turn++) {
         size_t k = draw(BLOCKS), pitch = 0;
@@ -36,9 +43,10 @@ START_TEST(live_bytes_are_the_devices_own_figures)
             p[k] = NULL;
         } else {
             size_t n = draw(3) ? 1 + draw(100000) : 1 + draw(30 << 20);
-            unsigned how = (unsigned)draw(5);
+            unsigned how = (unsigned)draw(6);
             cudaError_t e = how == 0 ? cudaMallocPitch(&p[k], &pitch, 1 + draw(5000), 1 + draw(300))
                             : how == 1 ? cudaMallocAsync(&p[k], n, NULL)
+                            : how == 2 ? cudaMallocFromPoolAsync(&p[k], n, pool, NULL)
                                        : cudaMalloc(&p[k], n);
             if (e != cudaSuccess) {
                 ck_assert_ptr_null(p[k]); /* outputs stay as they were */
