@@ -190,6 +190,7 @@ START_TEST(gemm_refuses_bad_arguments)
                                       0, 0),
             INVALID_VALUE);
     CUDA(cudaDeviceSynchronize());
+    arr_free(&a);
 }
 END_TEST
 

@@ -131,6 +131,13 @@ static stock stock_of(void)
     return s;
 }
 
+static void stock_free(stock *s)
+{
+    tensor *all[] = {&s->good, &s->other, &s->wide, &s->shape, &s->out, &s->param};
+    for (int i = 0; i < 6; i++) tensor_free(all[i]);
+    for (int i = 0; i < 4; i++) tensor_free(&s->spare[i]);
+}
+
 START_TEST(softmax_refuses_what_does_not_fit)
 {
     open_handle(41);
@@ -160,6 +167,7 @@ START_TEST(softmax_refuses_what_does_not_fit)
     REFUSED(BWD(handle, acc, ch, x, &s.wide, y), BAD_PARAM);
     REFUSED(BWD(handle, acc, ch, x, &s.other, y), BAD_PARAM); /* strides of y and dy differ */
     expect(&s.out.a, &s.r, "output after refusals");
+    stock_free(&s);
 }
 END_TEST
 
@@ -192,6 +200,7 @@ START_TEST(activations_refuse_what_does_not_fit)
     REFUSED(BWD(x, x, &s.other, y), NOT_SUPPORTED); /* strides of x and dx differ */
     expect(&s.out.a, &s.r, "output after refusals");
     OK(cudnnDestroyActivationDescriptor(d));
+    stock_free(&s);
 }
 END_TEST
 
@@ -244,6 +253,8 @@ START_TEST(batch_norm_refuses_what_does_not_fit)
         ref same = ref_of(&o[i].a);
         expect(&o[i].a, &same, "parameters after refusals");
     }
+    tensor_free(&four), tensor_free(&off);
+    stock_free(&s);
 }
 END_TEST
 

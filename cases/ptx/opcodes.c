@@ -282,6 +282,42 @@ START_TEST(unreadable_text_names_its_line)
 }
 END_TEST
 
+/* Each was a crash, an endless loop or a leak once (run under the asan preset to see all of them).
+ */
+START_TEST(what_fuzzing_found_is_refused)
+{
+#define BODY(text) ".version 8.0\n.entry k()\n{\n.reg .b32 %r<4>;\n.reg .pred %p<2>;\n" text "\n}\n"
+    static const struct {
+        const char *text;
+        int reads; /* as PTX: then the kernel has one instruction that is refused */
+    } found[] = {{BODY("L: /* no end"), 0},
+                 {BODY(".shared.align 4 .b8 x[4];"), 0},
+                 {BODY(".reg .b32 %q<-5>;"), 0},
+                 {BODY(".reg .b32 %q<2000000000>;"), 0},
+                 {BODY("mov.b32 %r1, %tid.;"), 1},
+                 {BODY("mov.b32 {}, %r1;"), 1},
+                 {BODY("mov.b32 %r1, {%r2,%r2,%r2};"), 1},
+                 {BODY("ld.global.u32 %r1, [%r2+abort()];"), 1},
+                 {BODY("mov.b32 %r1, 0fzz;"), 1},
+                 {".global .b8 x[99999999999][99999999999];", 0},
+                 {".global .align 3 .b8 x[4];", 0},
+                 {".visible .b8 x[4];", 0},
+                 {".global .b8 x[2] = {1, 2, 3};", 0},
+                 {".global .u64 x[2] = {generic(a), generic(b), 1};", 0}};
+    char error[256];
+    for (size_t i = 0; i < sizeof found / sizeof *found; i++) {
+        sim_ptx *m = sim_ptx_parse(found[i].text, strlen(found[i].text), error, sizeof error);
+        ck_assert_msg((m != NULL) == found[i].reads, "%s: %s", found[i].text,
+                      m ? "was read" : error);
+        if (!m) continue;
+        FILE *nowhere = fopen("/dev/null", "w");
+        ck_assert_msg(sim_ptx_emit(m, 0, nowhere) == 1, "%s: not refused", found[i].text);
+        fclose(nowhere);
+        sim_ptx_free(m);
+    }
+}
+END_TEST
+
 static const case_entry cases[] = {
 #include "opcodes.def"
 };

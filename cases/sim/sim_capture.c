@@ -102,6 +102,8 @@ START_TEST(events_fork_a_capture_and_join_it)
     OK(cudaStreamSynchronize(a));
     ck_assert_int_eq(first_of(p), 3);
     ck_assert_int_eq(first_of(p + 1), 2);
+    OK(cudaGraphExecDestroy(x));
+    OK(cudaGraphDestroy(g));
 }
 END_TEST
 
@@ -240,6 +242,8 @@ START_TEST(graphs_built_by_hand_run_in_the_order_of_their_edges)
     OK(cudaGraphAddEmptyNode(&empty, g, NULL, 0));
     IS(cudaGraphExecUpdate(x, g, &result), cudaErrorGraphExecUpdateFailure);
     ck_assert_int_eq(result.result, cudaGraphExecUpdateErrorTopologyChanged);
+    OK(cudaGraphExecDestroy(x));
+    OK(cudaGraphDestroy(g));
 }
 END_TEST
 

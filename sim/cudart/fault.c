@@ -37,16 +37,43 @@ static void on_fault(int sig, siginfo_t *info, void *context)
     }
 }
 
+/* The stack on which a thread's faults are handled: given back when the thread ends. */
+enum { FAULT_STACK = 64 * 1024 };
+static pthread_key_t stack_key;
+static pthread_once_t stack_once = PTHREAD_ONCE_INIT;
+
+static void give_stack_back(void *stack)
+{
+    stack_t now = {0}, none = {.ss_flags = SS_DISABLE};
+    if (sigaltstack(NULL, &now) == 0 && now.ss_sp == stack) sigaltstack(&none, NULL);
+    free(stack);
+}
+
+static void make_stack_key(void)
+{
+    pthread_key_create(&stack_key, give_stack_back);
+}
+
+static void need_stack(void)
+{
+    static __thread int has;
+    stack_t now = {0};
+    if (has++) return;
+    pthread_once(&stack_once, make_stack_key);
+    if (sigaltstack(NULL, &now) != 0 || !(now.ss_flags & SS_DISABLE))
+        return; /* the program's own */
+    stack_t mine = {.ss_sp = malloc(FAULT_STACK), .ss_size = FAULT_STACK};
+    if (mine.ss_sp && sigaltstack(&mine, NULL) == 0)
+        pthread_setspecific(stack_key, mine.ss_sp);
+    else
+        free(mine.ss_sp);
+}
+
 void sim_faults_start(void)
 {
     static int done;
-    static __thread char *alternate;
-    if (!alternate && (alternate = malloc(64 * 1024))) {
-        stack_t now = {0}, mine = {.ss_sp = alternate, .ss_size = 64 * 1024};
-        if (sigaltstack(NULL, &now) == 0 && now.ss_flags & SS_DISABLE) sigaltstack(&mine, NULL);
-    }
-    if (done) return;
-    done = 1;
+    need_stack();
+    if (__atomic_exchange_n(&done, 1, __ATOMIC_ACQ_REL)) return;
     struct sigaction a = {.sa_sigaction = on_fault,
                           .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
     sigaction(SIGSEGV, &a, &before_segv);

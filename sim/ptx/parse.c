@@ -86,6 +86,7 @@ static void skip(parser *P)
         } else if (!isspace((unsigned char)*P->p))
             return;
     }
+    P->p = P->end; /* a comment that does not end leads beyond it */
 }
 
 /* Text up to one of `stops` outside (), {} and []; comments become blanks, white space is squeezed.
