@@ -5,6 +5,7 @@ compiled kernels and with a full one (that step less a warm one); what the shim 
 no rule, ten rules and a trace; the sweep of the demo's step, by forking with and without pruning, against one run for
 each fault point (a sample of them, scaled)."""
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -72,8 +73,23 @@ def sweep_rows(directory):
         forking_alone=round(single / unpruned["seconds"], 1), runs_measured=sample["runs"])
 
 
+def translated_rows():
+    """Kernels on the simulated device against the same bodies built for the host, where a loop takes the threads' place."""
+    subprocess.run(["cmake", "--build", "build", "--target", "bench_translated"], cwd=ROOT, check=True,
+                   stdout=subprocess.DEVNULL)
+    for name, reach, checked in (("translated_kernels", 1.3, "0"), ("translated_kernels_checked", 3, "1")):
+        env = dict(os.environ, LD_LIBRARY_PATH=os.path.join(ROOT, "build/sim"), OOMPROOF_DEVICE="sim",
+                   OOMPROOF_SIM_CHECK=checked)
+        out = subprocess.run([os.path.join(ROOT, "build/cases/bench_translated")], env=env, check=True,
+                             capture_output=True, text=True).stdout
+        ratios = {k: float(device) / float(host) for k, device, host in map(str.split, out.splitlines())}
+        row(name, math.prod(ratios.values()) ** (1 / len(ratios)), "times the host's", reach,
+            worst=round(max(ratios.values()), 2), **{k: round(r, 2) for k, r in ratios.items()})
+
+
 with tempfile.TemporaryDirectory() as directory:
     shim_rows(directory)
+    translated_rows()
     cache = os.path.join(directory, "cache")
     cold = steps(cache, 1, directory)[0]["seconds"]
     run = steps(cache, 6, directory)
