@@ -295,6 +295,8 @@ START_TEST(what_fuzzing_found_is_refused)
                  {BODY(".reg .b32 %q<-5>;"), 0},
                  {BODY(".reg .b32 %q<2000000000>;"), 0},
                  {BODY("mov.b32 %r1, %tid.;"), 1},
+                 {BODY("setp.ge.u32;"), 1},
+                 {BODY("set.ge;"), 1},
                  {BODY("mov.b32 {}, %r1;"), 1},
                  {BODY("mov.b32 %r1, {%r2,%r2,%r2};"), 1},
                  {BODY("ld.global.u32 %r1, [%r2+abort()];"), 1},
@@ -311,7 +313,7 @@ START_TEST(what_fuzzing_found_is_refused)
                       m ? "was read" : error);
         if (!m) continue;
         FILE *nowhere = fopen("/dev/null", "w");
-        ck_assert_msg(sim_ptx_emit(m, 0, nowhere) == 1, "%s: not refused", found[i].text);
+        ck_assert_msg(sim_ptx_emit(m, 0, nowhere) >= 1, "%s: not refused", found[i].text);
         fclose(nowhere);
         sim_ptx_free(m);
     }

@@ -241,6 +241,10 @@ static void instruction(parser *P, stmt *s, const char *text)
     }
     if (!s->op) bad(P, "no instruction in: %.60s", text);
     s->narg = split(P, t, s->arg, MAX_ARGS);
+    /* what is not there reads as an empty word, which no translation accepts */
+    static char nothing[1];
+    for (int i = s->narg; i < MAX_ARGS; i++) s->arg[i] = nothing;
+    for (int i = s->nmod; i < MAX_MODS; i++) s->mod[i] = nothing;
 }
 
 /* One declaration statement may name several registers. */
