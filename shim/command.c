@@ -20,6 +20,13 @@ int main(int argc, char **argv)
 {
     const char *command = argc > 1 ? argv[1] : "";
     for (int fd = open("/dev/null", O_RDWR); fd >= 0 && fd <= 2;) fd = open("/dev/null", O_RDWR);
+    static const char *const names[] = {"run", "sweep", "trace", "calls", "doctor"};
+    static char name[32];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(command, names[i])) {
+            snprintf(name, sizeof name, "oomproof %s", command);
+            op_command_name = name;
+        }
     optind = 1;
     if (!strcmp(command, "run")) return op_run_command(argc - 1, argv + 1);
     if (!strcmp(command, "sweep")) return op_sweep_command(argc - 1, argv + 1);

@@ -37,10 +37,12 @@ void pt_probe_buffer(const char *name, const void *p, size_t bytes, int on_devic
 void pt_probe_step_begin(void);
 int pt_probe_watched(void); /* 1: in a sweep; 0: pt_probe_retry does nothing */
 void pt_probe_retry(const void *state, size_t bytes);
+/* fn computes the gradient of what was trained again: see oomproof_reference. */
+void pt_probe_reference(int (*fn)(void *user), void *user);
 uint64_t pt_probe_hash(uint64_t seed, const void *data, size_t bytes);
 typedef struct pt_probe_step {
     int64_t points, trained, dropped, attempts, bound, retries, splits;
-    int failed, exit_code;
+    int failed, exit_code, regrouped;
 } pt_probe_step;
 void pt_probe_step_end(const pt_probe_step *s);
 

@@ -47,13 +47,14 @@ int pt_exit_code(const pt_error *e, const pt_batch_result *r)
 }
 
 /* Everything that a step changes, tensor by tensor. A gradient that was split is compared to the
- * bounds of the gradient suites (double 1e-12, float 1e-5); parameters and moments are not, since
+ * bounds of the gradient suites (double 1e-12, float 1e-5), but for batch norm, where pieces have
+ * statistics of their own; parameters and moments are not, since
  * the optimiser turns a rounding of a gradient near 0 into a step of either sign. */
 static void show_state(const pt_trainer *t)
 {
     const pt_net *n = t->net;
     int type = sizeof(real) == 8 ? 'd' : 'f';
-    double bound = sizeof(real) == 8 ? 1e-12 : 1e-5;
+    double bound = n->options.norm == PT_NORM_BATCH ? 0 : sizeof(real) == 8 ? 1e-12 : 1e-5;
     for (int i = 0; i < n->ntensors; i++) {
         const struct {
             const char *what;
@@ -167,6 +168,7 @@ static pt_status op_commit(void *user, pt_fragment *f)
     b->out->pairs += b->pass.pairs;
     int n = b->t->o.net.classes * b->t->o.net.classes;
     for (int i = 0; i < n; i++) b->out->confusion[i] += b->pass.confusion[i];
+    b->out->regrouped |= f->gather_rows != 0;
     if (b->t->hooks.after_fragment) b->t->hooks.after_fragment(b->t->hooks.user, f, &b->pass);
 done:
     return st;
@@ -300,6 +302,38 @@ static pt_status twice(pt_trainer *t, pt_batch_result *out,
     return op(t, out);
 }
 
+/* For a sweep: the whole batch unsplit, the points that were dropped without labels. */
+typedef struct again {
+    batch b;
+    const pt_scene *scenes;
+    const uint32_t *keys;
+    int n;
+    const pt_ledger *ledger;
+} again;
+
+static int compute_again(void *user)
+{
+    again *a = user;
+    pt_trainer *t = a->b.t;
+    pt_fragment *whole = NULL;
+    pt_attempt got = {0};
+    pt_status st = PT_OK;
+    if (t->o.net.norm == PT_NORM_BATCH) return 1; /* its pieces have statistics of their own */
+    TRY(pt_fragment_join(a->scenes, a->keys, a->n, t->o.net.classes, NULL, &whole));
+    for (int64_t i = 0; i < whole->shape.points; i++)
+        if (a->ledger->fate[whole->host.slot[i]][whole->host.point[i]] != PT_FATE_TRAINED)
+            whole->host.label[i] = PT_IGNORE;
+    TRY(pt_net_zero_grad(t->net));
+    TRY(op_attempt(&a->b, whole, &got));
+    TRY(pt_net_commit(t->net));
+done:
+    if (whole) pt_stage_discard(&t->device, whole);
+    pt_fragment_free(whole);
+    free(got.position);
+    free(got.point);
+    return st != PT_OK;
+}
+
 pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t *keys, int n,
                            pt_ledger *ledger, pt_batch_result *out)
 {
@@ -352,9 +386,11 @@ done:
         if (st == PT_OK) st = freed;
     }
     const pt_recover_stats *r = &out->recover;
-    pt_probe_step_end(&(pt_probe_step){out->points, out->trained, out->dropped, r->attempts,
-                                       r->bound, r->retries, r->splits_scene + r->splits_space,
-                                       st != PT_OK,
-                                       st != PT_OK ? pt_exit_code(pt_error_last(), out) : 0});
+    again a = {b, scenes, keys, n, ledger};
+    pt_probe_reference(compute_again, &a);
+    pt_probe_step_end(
+        &(pt_probe_step){out->points, out->trained, out->dropped, r->attempts, r->bound, r->retries,
+                         r->splits_scene + r->splits_space, st != PT_OK,
+                         st != PT_OK ? pt_exit_code(pt_error_last(), out) : 0, out->regrouped});
     return st;
 }
