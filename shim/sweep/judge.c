@@ -6,6 +6,7 @@
 #include "oomproof.h"
 #include "state.h"
 #include "sweep.h"
+#include "trace/write.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,6 +187,13 @@ API void op_step_begin(void)
 
 API void op_step_end(const op_step_summary *s)
 {
+    op_trace_step(&(op_step_event){.points = (uint64_t)s->points,
+                                   .trained = (uint64_t)s->trained,
+                                   .dropped = (uint64_t)s->dropped,
+                                   .attempts = (uint32_t)s->attempts,
+                                   .retries = (uint32_t)s->retries,
+                                   .splits = (uint32_t)s->splits,
+                                   .failed = (uint32_t)s->failed});
     if (!op_sweep || !in_step) return;
     in_step = 0;
     if (steps != op_sweep->step) return;

@@ -215,7 +215,7 @@ int op_sweep_fork_budget(uint64_t bytes)
 
 static void begin(void)
 {
-    if (S.role == OP_REFERENCE) op_sweep->begin_live = op_live_now(&op_runtime_live);
+    if (S.role == OP_REFERENCE) op_sweep->begin_live = op_live_bytes();
     if (S.role == OP_REFERENCE) op_live_peak(&op_runtime_live, 1);
     if (S.role == OP_WALKER && !S.depth && op_sweep->budgets) op_sweep_budgets();
     if (S.role == OP_SINGLE && !S.fired && op_sweep->single_mode == OP_BUDGET) {
@@ -254,7 +254,7 @@ int op_sweep_point(const op_call *c)
     op_sweep_enter();
     if (S.always) return 1;
     if (S.budgeted) {
-        uint64_t live = op_live_now(&op_runtime_live), room = S.mine->budget - live;
+        uint64_t live = op_live_bytes(), room = S.mine->budget - live;
         return live > S.mine->budget || c->size > room || (c->size + 511) / 512 * 512 > room;
     }
     int i = S.passed++;
