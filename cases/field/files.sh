@@ -61,7 +61,9 @@ stream) # capacity and scale
     [ "$(grep -c ' 0  ' "$d/table")" -eq 0 ] && [ "$(grep -c 'event [0-9]' "$d/table")" -eq 4 ] ||
         fail "a card that is too small suits some model: $(cat "$d/table")"
     replay --capacity 64MiB --scale 4 "$d/r.oomt" >"$d/table"
-    [ "$(grep -c 'event [0-9]' "$d/table")" -eq 4 ] || fail "four times as large still fits: $(cat "$d/table")" ;;
+    [ "$(grep -c 'event [0-9]' "$d/table")" -eq 4 ] || fail "four times as large still fits: $(cat "$d/table")"
+    replay --capacity 64MiB --threads 3 "$d/r.oomt" >"$d/table"
+    [ "$(grep -c 'event [0-9]' "$d/table")" -eq 4 ] || fail "three on one card still fit: $(cat "$d/table")" ;;
 usage)
     expect 2 "which recording" "$bin/oomproof" replay
     expect 2 "No such file" replay "$d/none" -- true

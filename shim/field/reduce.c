@@ -57,7 +57,8 @@ static int by_model(job *j, const char *keep)
 {
     op_stream_result r;
     size_t at = (size_t)(j->last - j->f->event);
-    return keep[at] && op_stream_run(j->f, keep, j->model, j->capacity, 1, &r) && r.first == at;
+    return keep[at] && op_stream_run(j->f, j->model, &(op_stream){j->capacity, 1, 1, keep}, &r) &&
+           r.first == at;
 }
 
 static int fails(job *j, const char *keep)
@@ -197,7 +198,8 @@ int op_reduce_command(int argc, char **argv)
     j.f = f;
     if (!j.capacity) j.capacity = f->total;
     op_stream_result first = {.first = f->n};
-    if (!j.s.command && j.capacity) op_stream_run(f, NULL, j.model, j.capacity, 1, &first);
+    if (!j.s.command && j.capacity)
+        op_stream_run(f, j.model, &(op_stream){j.capacity, 1, 1, NULL}, &first);
     for (size_t i = f->n; j.s.command && i-- && !j.last;)
         if (f->event[i].kind == OP_FX_fail) j.last = &f->event[i];
     if (first.first < f->n) j.last = &f->event[first.first];

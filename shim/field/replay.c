@@ -29,7 +29,8 @@ const char op_replay_help[] =
     "  --own            the command is the one in FIXTURE, its program from the folder of "
     "oomproof\n"
     "  --quiet          not what the program prints\n"
-    "  --capacity SIZE  of the models' card (the recorded one); --scale X: all sizes times X\n\n"
+    "  --capacity SIZE  of the models' card (the recorded one); --scale X: all sizes times X;\n"
+    "                   --threads N: N do the same in turn, on one card\n\n"
     "exit codes: 0 all as recorded, 1 it is not, 2 usage or bad input, 5 killed by a signal, 6 it "
     "hung,\n7 internal\n";
 
@@ -101,8 +102,7 @@ typedef struct options {
     const char *device, *file;
     char memory[32];
     int repeat, own;
-    uint64_t capacity;
-    double scale;
+    op_stream how;
 } options;
 
 static int once(const options *o, const op_fixture *want)
@@ -158,15 +158,22 @@ static char **split(char *line, const char *folder)
 
 static int read_options(int argc, char **argv, options *o)
 {
-    static const struct option table[] = {{"repeat", 1, 0, 'r'},     {"device", 1, 0, 'd'},
-                                          {"sim-memory", 1, 0, 'm'}, {"timeout", 1, 0, 't'},
-                                          {"own", 0, 0, 'o'},        {"quiet", 0, 0, 'q'},
-                                          {"capacity", 1, 0, 'c'},   {"scale", 1, 0, 's'},
-                                          {"help", 0, 0, 'h'},       {0}};
+    static const struct option table[] = {{"repeat", 1, 0, 'r'},
+                                          {"device", 1, 0, 'd'},
+                                          {"sim-memory", 1, 0, 'm'},
+                                          {"timeout", 1, 0, 't'},
+                                          {"own", 0, 0, 'o'},
+                                          {"quiet", 0, 0, 'q'},
+                                          {"capacity", 1, 0, 'c'},
+                                          {"scale", 1, 0, 's'},
+                                          {"threads", 1, 0, 'T'},
+                                          {"help", 0, 0, 'h'},
+                                          {0}};
     uint64_t n;
     char *end;
     int c;
-    *o = (options){.device = "auto", .repeat = 1, .scale = 1, .s = {.timeout = 600}};
+    *o = (options){
+        .device = "auto", .repeat = 1, .how = {.scale = 1, .threads = 1}, .s = {.timeout = 600}};
     while ((c = getopt_long(argc, argv, "-h", table, NULL)) != -1) switch (c) {
         case 1:
             if (o->file)
@@ -188,13 +195,18 @@ static int read_options(int argc, char **argv, options *o)
         case 'o': o->own = 1; break;
         case 'q': o->s.quiet = 1; break;
         case 'c':
-            if (!op_number(optarg, &o->capacity))
+            if (!op_number(optarg, &o->how.capacity))
                 return op_usage("--capacity is a size, as 8GiB, not ", optarg);
             break;
         case 's':
-            o->scale = strtod(optarg, &end);
-            if (end == optarg || *end || !(o->scale > 0) || o->scale > 1e6)
+            o->how.scale = strtod(optarg, &end);
+            if (end == optarg || *end || !(o->how.scale > 0) || o->how.scale > 1e6)
                 return op_usage("--scale is a number above 0, not ", optarg);
+            break;
+        case 'T':
+            if (!op_number(optarg, &n) || n < 1 || n > 1024)
+                return op_usage("--threads is a number from 1 to 1024, not ", optarg);
+            o->how.threads = (int)n;
             break;
         case 'h': fputs(op_replay_help, stdout); return -1;
         default: return 2;
@@ -224,7 +236,8 @@ int op_replay_command(int argc, char **argv)
     else if (o.own)
         code = op_usage("--own: the recording names no command (record --with-command): ", o.file);
     if (!code && !o.s.command) {
-        code = op_stream_report(stdout, f, o.capacity ? o.capacity : f->total, o.scale);
+        if (!o.how.capacity) o.how.capacity = f->total;
+        code = op_stream_report(stdout, f, &o.how);
         goto done;
     }
     if (code || !mkdtemp(dir)) {

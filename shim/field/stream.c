@@ -24,81 +24,97 @@ static held *place(held *all, size_t room, uint64_t number)
     return &all[k];
 }
 
-int op_stream_run(const op_fixture *f, const char *keep, op_model_kind kind, uint64_t capacity,
-                  double scale, op_stream_result *out)
+/* What is under way. */
+typedef struct play {
+    op_model *model;
+    held *all;
+    size_t room;
+    uint64_t asked;
+    op_stream_result *out;
+} play;
+
+static void one(play *p, const op_fx_event *e, size_t i, uint64_t number, uint64_t bytes,
+                size_t none)
 {
-    size_t room = 64;
-    uint64_t asked = 0;
-    while (room < 2 * f->n) room *= 2;
-    held *all = calloc(room, sizeof *all);
-    op_model *m = op_model_new(kind, capacity);
+    op_stream_result *out = p->out;
+    held *h = number ? place(p->all, p->room, number) : NULL;
+    out->events++;
+    if (e->kind == OP_FX_free) {
+        if (!h || !h->block) return; /* it never came, or did not fit */
+        op_model_give(p->model, h->block);
+        p->asked -= h->bytes;
+        h->block = NULL;
+        return;
+    }
+    op_block *b = op_model_take(p->model, bytes);
+    if (!b) {
+        out->failures++;
+        out->unexpected += e->kind != OP_FX_fail;
+        if (out->first == none) out->first = i;
+    } else if (e->kind == OP_FX_fail) {
+        op_model_give(p->model, b); /* the program had nothing of it */
+    } else {
+        p->asked += bytes;
+        if (h) *h = (held){number, bytes, b};
+    }
+    if (p->asked > out->peak_asked) out->peak_asked = p->asked;
+    if (op_model_mapped(p->model) > out->peak_mapped) out->peak_mapped = op_model_mapped(p->model);
+}
+
+int op_stream_run(const op_fixture *f, op_model_kind kind, const op_stream *how,
+                  op_stream_result *out)
+{
+    uint64_t threads = how->threads > 1 ? (uint64_t)how->threads : 1;
+    play p = {.model = op_model_new(kind, how->capacity), .room = 64, .out = out};
+    while (p.room < 2 * threads * f->n) p.room *= 2;
+    p.all = calloc(p.room, sizeof *p.all);
     *out = (op_stream_result){.first = f->n};
-    if (!all || !m) {
-        free(all);
-        op_model_free(m);
+    if (!p.all || !p.model) {
+        free(p.all);
+        op_model_free(p.model);
         return 0;
     }
     double start = now();
     for (size_t i = 0; i < f->n; i++) {
         const op_fx_event *e = &f->event[i];
-        if (e->kind == OP_FX_step || (keep && !keep[i])) continue;
-        uint64_t bytes = scale == 1 ? e->size : (uint64_t)((double)e->size * scale);
-        held *h = e->block ? place(all, room, e->block) : NULL;
-        out->events++;
-        if (e->kind == OP_FX_free) {
-            if (!h || !h->block) continue; /* it never came, or did not fit */
-            op_model_give(m, h->block);
-            asked -= h->bytes;
-            h->block = NULL;
-            continue;
-        }
-        op_block *b = op_model_take(m, bytes);
-        if (!b) {
-            out->failures++;
-            out->unexpected += e->kind != OP_FX_fail;
-            if (out->first == f->n) out->first = i;
-        } else if (e->kind == OP_FX_fail) {
-            op_model_give(m, b); /* the program had nothing of it */
-        } else {
-            asked += bytes;
-            if (h) *h = (held){e->block, bytes, b};
-        }
-        if (asked > out->peak_asked) out->peak_asked = asked;
-        if (op_model_mapped(m) > out->peak_mapped) out->peak_mapped = op_model_mapped(m);
+        if (e->kind == OP_FX_step || (how->keep && !how->keep[i])) continue;
+        uint64_t bytes = how->scale == 1 ? e->size : (uint64_t)((double)e->size * how->scale);
+        for (uint64_t t = 0; t < threads; t++)
+            one(&p, e, i, e->block ? e->block * threads + t : 0, bytes, f->n);
     }
     out->seconds = now() - start;
-    free(all);
-    op_model_free(m);
+    free(p.all);
+    op_model_free(p.model);
     return 1;
 }
 
-int op_stream_report(FILE *to, const op_fixture *f, uint64_t capacity, double scale)
+int op_stream_report(FILE *to, const op_fixture *f, const op_stream *how)
 {
     uint64_t recorded = 0;
-    if (!capacity) {
+    if (!how->capacity) {
         fprintf(stderr, "oomproof: error: the recording does not say how large the card was; give "
                         "--capacity SIZE\n");
         return 2;
     }
     for (size_t i = 0; i < f->n; i++) recorded += f->event[i].kind == OP_FX_fail;
     fprintf(to, "%zu events, %llu recorded failures, a card of %.1f MiB\n", f->n,
-            (unsigned long long)recorded, (double)capacity / 1048576.0);
-    fprintf(to, "%-11s %9s %12s %12s %14s  %s\n", "allocator", "failures", "peak MiB", "asked MiB",
-            "fragmentation", "first failure");
+            (unsigned long long)recorded, (double)how->capacity / 1048576.0);
+    fprintf(to, "%-11s %9s %12s %12s %14s %11s  %s\n", "allocator", "failures", "peak MiB",
+            "asked MiB", "fragmentation", "M events/s", "first failure");
     for (int k = 0; k < OP_MODELS; k++) {
         op_stream_result r;
         char what[400] = "none";
-        if (!op_stream_run(f, NULL, (op_model_kind)k, capacity, scale, &r)) return 7;
+        if (!op_stream_run(f, (op_model_kind)k, how, &r)) return 7;
         if (r.first < f->n) {
             op_fx_event e = f->event[r.first];
             snprintf(what, sizeof what, "event %zu, %llu bytes at %s", r.first + 1,
                      (unsigned long long)e.size, *e.site ? e.site : "an unknown site");
         }
-        fprintf(to, "%-11s %9llu %12.1f %12.1f %12.1f %%  %s\n", op_model_name[k],
+        fprintf(to, "%-11s %9llu %12.1f %12.1f %12.1f %% %11.1f  %s\n", op_model_name[k],
                 (unsigned long long)r.failures, (double)r.peak_mapped / 1048576.0,
                 (double)r.peak_asked / 1048576.0,
                 r.peak_mapped ? 100 - 100 * (double)r.peak_asked / (double)r.peak_mapped : 0.0,
-                what);
+                r.seconds > 0 ? (double)r.events / r.seconds * 1e-6 : 0.0, what);
     }
     return fflush(to) == 0 ? 0 : 7;
 }

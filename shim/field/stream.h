@@ -12,11 +12,19 @@ typedef struct op_stream_result {
     double seconds;
 } op_stream_result;
 
-/* keep[i] 0: without that event; NULL: all. 0: no memory. */
-int op_stream_run(const op_fixture *f, const char *keep, op_model_kind kind, uint64_t capacity,
-                  double scale, op_stream_result *out);
+/* How a recording is played. */
+typedef struct op_stream {
+    uint64_t capacity; /* bytes of the card */
+    double scale;      /* of all sizes */
+    int threads;       /* that do the same, event by event in turn, on one card */
+    const char *keep;  /* [n] 0: without that event; NULL: all */
+} op_stream;
+
+/* 0: no memory. */
+int op_stream_run(const op_fixture *f, op_model_kind kind, const op_stream *how,
+                  op_stream_result *out);
 
 /* A table of all models. 0; 2 when nothing says how large the card was. */
-int op_stream_report(FILE *to, const op_fixture *f, uint64_t capacity, double scale);
+int op_stream_report(FILE *to, const op_fixture *f, const op_stream *how);
 
 #endif
