@@ -19,8 +19,18 @@ const char *pt_phase_name(pt_phase phase)
     return name[phase];
 }
 
+static _Thread_local pt_phase held_phase;
+
+void pt_phase_hold(pt_phase phase)
+{
+    held_phase = PT_PHASE_NONE;
+    pt_phase_set(phase);
+    held_phase = phase;
+}
+
 void pt_phase_set(pt_phase phase)
 {
+    if (held_phase != PT_PHASE_NONE) return;
     current_phase = phase;
     oomproof_phase(pt_phase_name(phase));
 }

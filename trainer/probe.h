@@ -23,6 +23,8 @@ typedef enum pt_phase {
     PT_PHASES
 } pt_phase;
 
+/* What is going on is this, whatever its parts say, until it is held at PT_PHASE_NONE. */
+void pt_phase_hold(pt_phase phase);
 void pt_phase_set(pt_phase phase);
 pt_phase pt_phase_get(void);
 const char *pt_phase_name(pt_phase phase);
