@@ -71,6 +71,17 @@ START_TEST(remedies_come_mildest_first)
 }
 END_TEST
 
+START_TEST(smaller_chunks_are_left_to_the_pieces_of_what_never_got_so_far)
+{
+    run r = {.f = {.capacity = 1500}};
+    go(&r, 1, 8000); /* never on the device as a whole: its halves are the first that could */
+    ck_assert_int_eq(r.status, PT_OK);
+    ck_assert_int_gt(r.stats.splits_space, 1);
+    ck_assert_msg(r.f.last_gather > 0, "no piece was tried with smaller chunks");
+    end(&r);
+}
+END_TEST
+
 START_TEST(scenes_are_split_before_space)
 {
     run r = {.f = {.capacity = 1500}};
