@@ -223,13 +223,20 @@ def a_resumed_run_replaces_what_comes_after_its_start(writer, folder):
 
 
 def runs_that_start_at_once_get_files_of_their_own(writer, folder):
-    runs = [Writer(writer) for _ in range(6)]
-    for w in runs:
-        print(f"open 0 {folder}", file=w.p.stdin, flush=True)
-    for w in runs:
-        assert w.p.stdout.readline().startswith("0 ")
-        w.end()
-    assert len(files(folder)) == 6, files(folder)
+    for number in (9000000000, 9999999999):
+        with open(os.path.join(folder, f"{PREFIX}{number}.pointtrain"), "wb"):
+            pass
+    w = Writer(writer)
+    w.do(f"faster {folder}")
+    w.do(f"open 0 {folder}")
+    w.do("scalar 0 1 ours")
+    w.do("close")
+    got = [[e[3] for e in events(path) if e[2] == "scalar"] for path in files(folder)]
+    assert got == [[], ["other"], ["ours"], []], got
+    with open(os.path.join(folder, f"{PREFIX}9999999998.other"), "wb"):
+        pass
+    w.do(f"open 0 {folder}", INPUT, "File exists; name another folder")
+    w.end()
 
 
 def what_cannot_be_used_is_refused_with_its_reason(writer, folder):
