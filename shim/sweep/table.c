@@ -60,6 +60,12 @@ void op_print_tally(FILE *f, const op_sweep_file *s, const op_tally *t)
         repeat(f, r, t);
         fputc('\n', f);
     }
+    for (int v = 0; v < OP_VERDICT_COUNT; v++)
+        for (int m = 0; m < OP_MODES && op_verdict_finding[v]; m++)
+            if (t->verdict[m][v]) {
+                fprintf(f, "%s: %s\n", op_verdict_text[v], op_verdict_means[v]);
+                break;
+            }
     for (int m = 0; m < OP_MODES; m++)
         for (int v = 0; v < OP_VERDICT_COUNT; v++)
             if (t->verdict[m][v])

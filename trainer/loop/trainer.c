@@ -289,6 +289,7 @@ pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t
     int64_t *sizes = calloc((size_t)n, sizeof *sizes);
     if (!sizes) return pt_fail(PT_ERR_HOST, "no host memory for a batch of %d scenes", n);
     for (int s = 0; s < n; s++) out->points += sizes[s] = scenes[s].n;
+    pt_probe_bound(pt_recover_bound(sizes, n, t->o.split));
     TRY(pt_ledger_open(ledger, sizes, n));
     TRY(pt_fragment_join(scenes, keys, n, t->o.net.classes, NULL, &whole));
     b.divisor = pt_fragment_valid_weight(whole);
