@@ -261,6 +261,52 @@ START_TEST(a_release_that_fails_between_two_pieces_is_told)
 }
 END_TEST
 
+/* ---- a wait that fails ---- */
+static unsigned char host_side[4096];
+
+/* Nothing is on its way any more when a copy comes back, however it ended: the caller frees both
+ * buffers. `times` waits in a row fail. */
+static void nothing_in_flight(int times)
+{
+    static unsigned char before[sizeof host_side];
+    char rule[80];
+    void *there;
+    open_device(PT_ALLOC_CACHING);
+    ck_assert_int_eq(pt_mem_alloc(&D, sizeof host_side, 1, "case/there", &there), PT_OK);
+    memset(host_side, 0x5a, sizeof host_side);
+    ck_assert_int_eq(pt_copy_up(&D, there, host_side, sizeof host_side), PT_OK);
+    memset(host_side, 0, sizeof host_side);
+    snprintf(rule, sizeof rule, "cudaStreamSynchronize times=%d -> oom", times);
+    arm(rule);
+    ck_assert_int_eq(pt_copy_down(&D, host_side, there, sizeof host_side), PT_ERR_DEVICE);
+    ck_assert_str_eq(pt_error_last()->call, "cudaStreamSynchronize");
+    memcpy(before, host_side, sizeof before);
+    arm(rule);
+    ck_assert_int_eq(pt_copy_up(&D, there, host_side, sizeof host_side), PT_ERR_DEVICE);
+    oomproof_disarm();
+    memset(host_side, 0x33, sizeof host_side); /* whoever got this memory next */
+    ck_assert_int_eq(cudaDeviceSynchronize(), cudaSuccess);
+    for (size_t i = 0; i < sizeof host_side; i++)
+        ck_assert_msg(host_side[i] == 0x33, "byte %zu was written after the copy had failed", i);
+    ck_assert_int_eq(pt_copy_down(&D, host_side, there, sizeof host_side), PT_OK);
+    ck_assert_msg(!memcmp(host_side, before, sizeof before),
+                  "the device got what the buffer held after the copy had failed");
+    pt_mem_free(&D, there);
+    pt_device_close(&D);
+}
+
+START_TEST(a_copy_whose_wait_failed_is_not_in_flight)
+{
+    nothing_in_flight(1);
+}
+END_TEST
+
+START_TEST(a_copy_whose_every_wait_failed_is_not_in_flight)
+{
+    nothing_in_flight(99);
+}
+END_TEST
+
 /* ---- what is already there, and what cannot be ---- */
 START_TEST(a_fragment_on_the_device_is_not_taken_there_again)
 {

@@ -70,12 +70,20 @@ pt_status pt_device_sync(pt_device *d)
     return st == PT_OK ? pt_mem_check(d) : st;
 }
 
+/* A copy whose wait failed may still be under way, while the caller frees both of its buffers. */
+static pt_status wait_for_copy(pt_device *d)
+{
+    pt_status st = PT_CUDA(cudaStreamSynchronize(d->stream));
+    if (st != PT_OK && cudaStreamSynchronize(d->stream) != cudaSuccess) cudaDeviceSynchronize();
+    return st;
+}
+
 pt_status pt_copy_up(pt_device *d, void *device, const void *host, size_t bytes)
 {
     pt_status st = PT_OK;
     if (bytes == 0) return PT_OK;
     TRY(PT_CUDA(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, d->stream)));
-    TRY(PT_CUDA(cudaStreamSynchronize(d->stream)));
+    TRY(wait_for_copy(d));
 done:
     return st;
 }
@@ -85,7 +93,7 @@ pt_status pt_copy_down(pt_device *d, void *host, const void *device, size_t byte
     pt_status st = PT_OK;
     if (bytes == 0) return PT_OK;
     TRY(PT_CUDA(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, d->stream)));
-    TRY(PT_CUDA(cudaStreamSynchronize(d->stream)));
+    TRY(wait_for_copy(d));
 done:
     return st;
 }

@@ -49,7 +49,8 @@ pt_status pt_arena_alloc(pt_arena *a, size_t count, size_t size, const char *tag
 void pt_arena_drop(pt_arena *a, void *block); /* frees one block early */
 void pt_arena_free(pt_arena *a);              /* frees all; the arena can be used again */
 
-/* Copies on the device's stream. up/down return when the host buffer may be touched again. */
+/* Copies on the device's stream. up/down return when the host buffer may be touched again, also on
+ * failure. */
 pt_status pt_copy_up(pt_device *d, void *device, const void *host, size_t bytes);
 pt_status pt_copy_down(pt_device *d, void *host, const void *device, size_t bytes);
 pt_status pt_zero(pt_device *d, void *device, size_t bytes);
