@@ -171,13 +171,12 @@ static pt_status remedy(run *r, pt_fragment *f, int *taken)
         pt_queue_push_front(&r->queue, f);
         return PT_OK;
     }
-    if (!(f->tried & PT_TRIED_CHUNKS)) {
+    /* a fragment that did not even load never came to its gather workspace: not yet tried */
+    if (!(f->tried & PT_TRIED_CHUNKS) && f->augmented && f->shape.points > r->o->gather_small) {
         f->tried |= PT_TRIED_CHUNKS;
-        if (f->augmented && f->shape.points > r->o->gather_small) {
-            f->gather_rows = r->o->gather_small;
-            pt_queue_push_front(&r->queue, f);
-            return PT_OK;
-        }
+        f->gather_rows = r->o->gather_small;
+        pt_queue_push_front(&r->queue, f);
+        return PT_OK;
     }
     if (f->shape.scenes > 1) {
         pt_status st = split_by_scene(r, f);
