@@ -11,6 +11,7 @@ test: build
 	@ctest --test-dir build -L quick -j2 --output-on-failure
 
 torture: build
+	@cmake --build build --target mutants
 	@ctest --test-dir build -L torture -j2 --output-on-failure
 
 demo: build

@@ -2,7 +2,7 @@
 
 A warm step of one generated scene, and what the first launch of the trainer's kernels costs with an empty cache of
 compiled kernels and with a full one (that step less a warm one); what the shim adds to a call over the direct call, with
-no rule, ten rules and a trace; the sweep of the demo's step, by forking with and without pruning, against one run for
+no rule, ten rules, a trace and a recording; a long recording through the models of allocators; the sweep of the demo's step, by forking with and without pruning, against one run for
 each fault point (a sample of them, scaled)."""
 import json
 import math
@@ -10,6 +10,7 @@ import os
 import statistics
 import subprocess
 import tempfile
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -47,7 +48,8 @@ def shim_rows(directory):
     for name, reach, environment in (
             ("shim_no_rule", 10, {}), ("shim_10_rules_for_other_calls", 30, {"OOMPROOF_FAULTS": other}),
             ("shim_5_rules_for_this_call", 30, {"OOMPROOF_FAULTS": rules}),
-            ("shim_trace", 100, {"OOMPROOF_TRACE": os.path.join(directory, "trace")})):
+            ("shim_trace", 100, {"OOMPROOF_TRACE": os.path.join(directory, "trace")}),
+            ("shim_record", 100, {"OOMPROOF_RECORD": os.path.join(directory, "ring")})):
         got = calls(directory, LD_PRELOAD=shim, **environment)
         row(name, got[0] - direct[0], "ns a call over the direct call", reach, direct=direct[0],
             allocations=round(got[1] - direct[1], 2))
@@ -73,6 +75,32 @@ def sweep_rows(directory):
         forking_alone=round(single / unpruned["seconds"], 1), runs_measured=sample["runs"])
 
 
+def replay_rows(directory):
+    """A million events, of 300 blocks of all sizes that come and go, through each model of an allocator."""
+    path, random, held = os.path.join(directory, "long.oomt"), 7, {}
+    lines = []
+    for number in range(1, 1000001):
+        random = (random * 6364136223846793005 + 1442695040888963407) % 2**64
+        place = (random >> 33) % 300
+        if place in held:
+            block, size = held.pop(place)
+            lines.append(f'{{"e":"free","call":"cudaFree","size":{size},"p":{block}}}\n')
+        else:
+            held[place] = (number, 1 << (random >> 43) % 24)
+            lines.append(f'{{"e":"alloc","call":"cudaMalloc","size":{held[place][1]},"p":{number}}}\n')
+    sums = 14695981039346656037
+    for byte in "".join(lines).encode():
+        sums = (sums ^ byte) * 1099511628211 & 2**64 - 1
+    with open(path, "w", encoding="ascii") as f:
+        f.write('{"oomt":1,"expect":"any","device":{"total":8589934592}}\n' + "".join(lines))
+        f.write(f'{{"end":{{"events":{len(lines)},"sum":"{sums:016x}"}}}}\n')
+    start = time.monotonic()
+    out = subprocess.run(["build/bin/oomproof", "replay", path], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    whole = time.monotonic() - start
+    speed = {w[0]: float(w[6]) for w in map(str.split, out.splitlines()[2:])}
+    row("stream_replay", min(speed.values()), "million events a second", 1, file_and_four_models=round(whole, 2), **speed)
+
+
 def translated_rows():
     """Kernels on the simulated device against the same bodies built for the host, where a loop takes the threads' place."""
     subprocess.run(["cmake", "--build", "build", "--target", "bench_translated"], cwd=ROOT, check=True,
@@ -89,6 +117,7 @@ def translated_rows():
 
 with tempfile.TemporaryDirectory() as directory:
     shim_rows(directory)
+    replay_rows(directory)
     translated_rows()
     cache = os.path.join(directory, "cache")
     cold = steps(cache, 1, directory)[0]["seconds"]

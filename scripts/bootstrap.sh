@@ -17,6 +17,7 @@ need patch patch
 need python3 python3
 need pgrep procps
 pkg-config --exists check 2>/dev/null || missing="$missing check"
+pkg-config --exists jansson 2>/dev/null || missing="$missing libjansson-dev"
 pkg-config --exists openblas 2>/dev/null || missing="$missing libopenblas-dev"
 [ "${1:-}" = coverage ] && need lcov lcov
 if [ "${1:-}" = bisector ]; then # the page's WebAssembly

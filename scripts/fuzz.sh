@@ -1,12 +1,13 @@
 #!/bin/sh
 # fuzz.sh [SECONDS [TARGET...]] - coverage-guided fuzzing (clang's libFuzzer, ASan, UBSan) of what reads others' bytes, for
 # SECONDS each (60): rules (the rule parser), trace (the trace reader), ptx (the translator), fatbin (the reader of fat
-# binaries), scenes (the readers of scenes). What it finds is left in build/fuzz; seeds are in cases/fuzz, or made here.
+# binaries), scenes (the readers of scenes), fixture (recordings, and the models of
+# allocators). What it finds is left in build/fuzz; seeds are in cases/fuzz, or made here.
 set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
-[ $# -gt 0 ] || set -- rules trace ptx fatbin scenes
+[ $# -gt 0 ] || set -- rules trace ptx fatbin scenes fixture
 command -v clang >/dev/null || { echo "fuzz.sh needs clang: apt install clang"; exit 2; }
 flags="-g -O1 -fsanitize=fuzzer,address,undefined"
 zstd=
@@ -49,8 +50,14 @@ for target in "$@"; do
         build/fuzz/seeds build/fuzz/seeds_scenes
         # a header must not be able to ask for much more than the file: 4 KiB of LZF are at most 352 KiB, 10 MiB as points
         fuzz scenes seeds_scenes 4096 -malloc_limit_mb=16 ;;
+    fixture)
+        # the sum at the end would keep a mutation from ever coming through: the fuzzer's reader does not hold it
+        clang $flags -DOP_FIXTURE_ANY_SUM -Ishim cases/fuzz/fixture.c shim/field/fixture.c shim/field/read.c \
+            shim/field/models.c shim/field/stream.c -ljansson -o build/fuzz/fuzz_fixture
+        for f in handle pinned-host to-the-floor fragmented; do cp "fixtures/field/$f.oomt" build/fuzz/seeds_fixture/; done
+        fuzz fixture seeds_fixture 8192 ;;
     *)
-        echo "fuzz.sh: no target $target; there are rules, trace, ptx, fatbin, scenes" >&2
+        echo "fuzz.sh: no target $target; there are rules, trace, ptx, fatbin, scenes, fixture" >&2
         exit 2 ;;
     esac
 done

@@ -9,6 +9,10 @@ static const char help[] =
     "usage: oomproof COMMAND [options] -- CMD...\n"
     "  run    CMD under the shim, with faults\n"
     "  sweep  every call of CMD that can fail, failed, one after the other, and judged\n"
+    "  record CMD with a ring of its last allocations, kept as a file that can be shared\n"
+    "  replay such a file: the same failures again, or the allocations alone\n"
+    "  reduce such a file to the fewest events that fail the same way\n"
+    "  import RMM logs, PyTorch snapshots and messages as such files\n"
     "  doctor whether CMD can be tested, and what to change\n"
     "  calls  the calls that rules can name, and what may fail each\n"
     "  trace  FILE: prints what `run --trace FILE` wrote\n"
@@ -20,9 +24,21 @@ int main(int argc, char **argv)
 {
     const char *command = argc > 1 ? argv[1] : "";
     for (int fd = open("/dev/null", O_RDWR); fd >= 0 && fd <= 2;) fd = open("/dev/null", O_RDWR);
+    static const char *const names[] = {"run",    "sweep", "record", "replay", "reduce",
+                                        "import", "trace", "calls",  "doctor"};
+    static char name[32];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(command, names[i])) {
+            snprintf(name, sizeof name, "oomproof %s", command);
+            op_command_name = name;
+        }
     optind = 1;
     if (!strcmp(command, "run")) return op_run_command(argc - 1, argv + 1);
     if (!strcmp(command, "sweep")) return op_sweep_command(argc - 1, argv + 1);
+    if (!strcmp(command, "record")) return op_record_command(argc - 1, argv + 1);
+    if (!strcmp(command, "replay")) return op_replay_command(argc - 1, argv + 1);
+    if (!strcmp(command, "reduce")) return op_reduce_command(argc - 1, argv + 1);
+    if (!strcmp(command, "import")) return op_import_command(argc - 1, argv + 1);
     if (!strcmp(command, "trace")) return op_trace_command(argc - 1, argv + 1);
     if (!strcmp(command, "calls")) return op_calls_command(argc - 1, argv + 1);
     if (!strcmp(command, "doctor")) return op_doctor_command(argc - 1, argv + 1);
@@ -31,6 +47,7 @@ int main(int argc, char **argv)
         return 0;
     }
     return op_usage(*command ? "not a command of this version: "
-                             : "expected a command: run, sweep, doctor, calls or trace",
+                             : "expected a command: run, sweep, record, replay, reduce, import, "
+                               "doctor, calls or trace",
                     command);
 }

@@ -6,9 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
+const char *op_command_name = "oomproof";
+
 int op_usage(const char *what, const char *value)
 {
-    fprintf(stderr, "oomproof: error: %s%s; see oomproof --help\n", what, value);
+    fprintf(stderr, "oomproof: error: %s%s; see %s --help\n", what, value, op_command_name);
     return 2;
 }
 

@@ -14,8 +14,13 @@ void op_sim_folder(const char *root, char *out, size_t room);
 void op_environment(const char *root, int sim, const char *memory, const char *faults,
                     const char *stats, const char *sweep);
 /* "oomproof: error: ..."; 2 */
+extern const char *op_command_name; /* as the user said it: "oomproof sweep" */
 int op_usage(const char *what, const char *value);
 
+int op_record_command(int argc, char **argv);
+int op_import_command(int argc, char **argv);
+int op_reduce_command(int argc, char **argv);
+int op_replay_command(int argc, char **argv);
 int op_run_command(int argc, char **argv);
 int op_sweep_command(int argc, char **argv);
 int op_trace_command(int argc, char **argv);

@@ -32,6 +32,7 @@ OOMPROOF_WEAK void op_buffer(const char *name, const void *p, size_t bytes, int 
                              double tolerance);
 OOMPROOF_WEAK int op_sweeping(void);
 OOMPROOF_WEAK void op_step_begin(void);
+OOMPROOF_WEAK void op_reference(int (*fn)(void *user), void *user);
 OOMPROOF_WEAK void op_retry(const void *state, size_t bytes);
 OOMPROOF_WEAK void op_step_end(const struct op_step_summary *summary);
 OOMPROOF_WEAK void op_observe(void (*fn)(const char *call, uint64_t nth, void *user), void *user);
@@ -110,9 +111,9 @@ static inline void oomproof_observe(void (*fn)(const char *call, uint64_t nth, v
 /* A buffer that must be the same at the end of the step: parameters, moments, the gradient, state
  * of random numbers. name is copied; p must stay valid. type: 'f' float, 'd' double, 'b' bytes; 's'
  * scratch on the device, which a retry overwrites before it reads it: never compared.
- * Compared in every bit where the step was not split; where it was, floats and doubles with
- * tolerance > 0 by max|d| / max(max|reference|, 1e-3 of the largest reference of all), the rest not
- * at all. */
+ * Compared in every bit where the step was not split (nor regrouped); where it was, floats and
+ * doubles with tolerance > 0 by max|d| / max(max|reference|, 1e-3 of the largest reference of all),
+ * the rest not at all. */
 static inline void oomproof_buffer(const char *name, const void *p, size_t bytes, int on_device,
                                    int type, double tolerance)
 {
@@ -137,10 +138,20 @@ static inline void oomproof_retry(const void *state, size_t bytes)
     if (op_retry) op_retry(state, bytes);
 }
 
+/* How to compute the step's buffers again for the points that were trained, the others left out and
+ * the divisor unchanged, without a split: fn is called at the end of a step that dropped some of
+ * its points, with every buffer as it was at the step's beginning and no faults; it fills those
+ * that have a tolerance (the gradient) and returns 0, or anything else when it cannot. */
+static inline void oomproof_reference(int (*fn)(void *user), void *user)
+{
+    if (op_reference) op_reference(fn, user);
+}
+
 /* How a step went. bound: the most attempts there may be, 0: none is known. */
 typedef struct oomproof_step {
     int64_t points, trained, dropped, attempts, bound, retries, splits;
     int failed, exit_code; /* the step failed; the exit code that it leads to */
+    int regrouped;         /* not split, but sums were taken in another order */
 } oomproof_step;
 static inline void oomproof_step_end(const oomproof_step *s)
 {

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "state.h"
 #include "driver.h"
+#include "field/force.h"
 #include "live.h"
 #include "site.h"
 #include "stats.h"
@@ -59,7 +60,7 @@ void *op_resolve(const char *name)
 /* Under the lock, after the rules or the observer changed. */
 static void note_interest(void)
 {
-    int device = 0, by_site = op_sweep != NULL;
+    int device = 0, by_site = op_sweep != NULL || op_forcing;
     for (int i = 0; i < nrules; i++) {
         device |= rules[i].device >= 0;
         by_site |= *rules[i].site != 0;
@@ -67,7 +68,7 @@ static void note_interest(void)
     OP_WRITE(wants_device, device);
     OP_WRITE(wants_site, by_site);
     for (int id = 0; id < OP_CALLS; id++) {
-        int busy = observer != NULL || op_sweep_wants((op_id)id);
+        int busy = observer != NULL || op_sweep_wants((op_id)id) || op_force_names((op_id)id);
         for (int i = 0; i < nrules; i++) busy |= OP_FITS(&rules[i], id);
         OP_WRITE(op_busy[id], busy);
     }
@@ -97,6 +98,7 @@ static void __attribute__((constructor)) start(void)
     }
     op_sweep_start();
     op_trace_start();
+    op_force_start();
     note_interest();
     if (!text || !*text) return;
     nrules = op_parse(text, rules, error, sizeof error);
@@ -302,6 +304,7 @@ const op_rule *op_decided(op_call c, cudaStream_t stream, void *caller, void *fr
         __atomic_fetch_add(&op_shared->acted[k], 1, __ATOMIC_RELAXED);
         acting = rules[k];
     }
+    int code = 0, forced = op_forcing && op_force(&c, &code) && k < 0;
     void (*fn)(const char *, uint64_t, void *) = observer;
     void *user = observer_user;
     uint64_t nth = OP_READ(op_shared->calls[c.id]) - OP_READ(forgotten[c.id]);
@@ -311,8 +314,13 @@ const op_rule *op_decided(op_call c, cudaStream_t stream, void *caller, void *fr
         fn(op_table[c.id].name, nth, user);
         op_inside--;
     }
+    if (forced) {
+        acting = (op_rule){.action = code == 2 && op_table[c.id].lib == OP_CUDA ? OP_OOM : OP_CODE,
+                           .code = code};
+        return &acting;
+    }
     if (k < 0 && op_sweep_wants(c.id) && op_sweep_point(&c)) {
-        int code = op_sweep_code(c.id);
+        code = op_sweep_code(c.id);
         acting = swept_oom;
         if (code) acting.action = OP_CODE, acting.code = code;
         return &acting;

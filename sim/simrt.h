@@ -9,11 +9,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SIM_RT_ABI 5
+#define SIM_RT_ABI 6
 
 typedef struct sim_u3 {
     uint32_t x, y, z;
 } sim_u3;
+
+/* Where the last access of one load or store was found: it may access [from, from + room) without
+ * another look, at address + delta. Per instruction, since most stay within one allocation. */
+typedef struct sim_near {
+    uint64_t from, room;
+    int64_t delta;
+} sim_near;
 
 /* State of the thread that runs now. The runner rewrites it at each switch, so translated code
  * reads it through the pointer each time. */
@@ -24,6 +31,7 @@ typedef struct sim_ctx {
     uint32_t shared_bytes;       /* static + dynamic */
     uint64_t base, bytes;        /* device addresses are [base, base + bytes) ... */
     int64_t delta;               /* ... and their contents lie at address + delta */
+    sim_near *near;              /* [sim_kernel_info.naccess]; empty when a grid starts */
     const struct sim_calls *rt;  /* the runner's services */
     uint64_t stack, stack_bytes; /* of the running fiber: .local variables live there */
     int many;                    /* other host threads run blocks of the same grid */
@@ -65,8 +73,9 @@ typedef struct sim_calls {
                      int *pred);
     uint32_t (*activemask)(sim_ctx *c);
     /* host address of a device, shared or local address that is not inside [base, base+bytes), or
-     * that needs checking; raises and does not return when it is bad */
-    char *(*address)(sim_ctx *c, uint64_t address, uint32_t bytes, int access);
+     * that needs checking; raises and does not return when it is bad. near: of the instruction,
+     * filled where that is safe; may be NULL */
+    char *(*address)(sim_ctx *c, uint64_t address, uint32_t bytes, int access, sim_near *near);
     void (*raise)(sim_ctx *c, int cuda_error, const char *kernel, int ptx_line, const char *why);
     /* called after every SIM_TICKS jumps backwards of a thread: yields to other threads, or raises
      * SIM_TRAP when the launch's step budget is used up */
@@ -84,7 +93,7 @@ typedef struct sim_calls {
 typedef struct sim_kernel_info {
     int abi;                                /* SIM_RT_ABI */
     const char *name;                       /* the PTX .entry name */
-    void (*entry)(sim_ctx *c, void **args); /* args[i] points to the value of parameter i */
+    void (*entry)(sim_ctx *c, void **args); /* one thread; args[i] points to parameter i */
     uint32_t static_shared;                 /* bytes */
     uint32_t local_bytes;                   /* bytes of .local variables, callees' included */
     int nparam;
@@ -92,6 +101,10 @@ typedef struct sim_kernel_info {
     int nvar;
     const char *const *vars; /* [nvar] names of the module variables it uses */
     int uses_barrier;        /* 0: no barrier, no warp-wide operation anywhere */
+    uint32_t naccess;        /* loads, stores and atomics of global or generic space */
+    /* all threads of a block, one after the other; NULL: they may have to wait for each other.
+     * Either this or entry */
+    void (*all)(sim_ctx *c, void **args);
 } sim_kernel_info;
 
 #endif

@@ -19,8 +19,18 @@ const char *pt_phase_name(pt_phase phase)
     return name[phase];
 }
 
+static _Thread_local pt_phase held_phase;
+
+void pt_phase_hold(pt_phase phase)
+{
+    held_phase = PT_PHASE_NONE;
+    pt_phase_set(phase);
+    held_phase = phase;
+}
+
 void pt_phase_set(pt_phase phase)
 {
+    if (held_phase != PT_PHASE_NONE) return;
     current_phase = phase;
     oomproof_phase(pt_phase_name(phase));
 }
@@ -64,6 +74,11 @@ void pt_probe_retry(const void *state, size_t bytes)
     oomproof_retry(state, bytes);
 }
 
+void pt_probe_reference(int (*fn)(void *user), void *user)
+{
+    oomproof_reference(fn, user);
+}
+
 uint64_t pt_probe_hash(uint64_t seed, const void *data, size_t bytes)
 {
     return oomproof_hash(seed, data, bytes);
@@ -71,7 +86,7 @@ uint64_t pt_probe_hash(uint64_t seed, const void *data, size_t bytes)
 
 void pt_probe_step_end(const pt_probe_step *s)
 {
-    oomproof_step e = {s->points,  s->trained, s->dropped, s->attempts, s->bound,
-                       s->retries, s->splits,  s->failed,  s->exit_code};
+    oomproof_step e = {s->points,  s->trained, s->dropped, s->attempts,  s->bound,
+                       s->retries, s->splits,  s->failed,  s->exit_code, s->regrouped};
     oomproof_step_end(&e);
 }

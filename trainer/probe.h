@@ -23,6 +23,8 @@ typedef enum pt_phase {
     PT_PHASES
 } pt_phase;
 
+/* What is going on is this, whatever its parts say, until it is held at PT_PHASE_NONE. */
+void pt_phase_hold(pt_phase phase);
 void pt_phase_set(pt_phase phase);
 pt_phase pt_phase_get(void);
 const char *pt_phase_name(pt_phase phase);
@@ -37,10 +39,12 @@ void pt_probe_buffer(const char *name, const void *p, size_t bytes, int on_devic
 void pt_probe_step_begin(void);
 int pt_probe_watched(void); /* 1: in a sweep; 0: pt_probe_retry does nothing */
 void pt_probe_retry(const void *state, size_t bytes);
+/* fn computes the gradient of what was trained again: see oomproof_reference. */
+void pt_probe_reference(int (*fn)(void *user), void *user);
 uint64_t pt_probe_hash(uint64_t seed, const void *data, size_t bytes);
 typedef struct pt_probe_step {
     int64_t points, trained, dropped, attempts, bound, retries, splits;
-    int failed, exit_code;
+    int failed, exit_code, regrouped;
 } pt_probe_step;
 void pt_probe_step_end(const pt_probe_step *s);
 

@@ -2,10 +2,10 @@
 . "$(dirname "$0")/lib.sh"
 expect 0 "exit codes" "$bin/pointtrain" --help
 expect 0 "exit codes" "$bin/oomproof" --help
-expect 2 "expected the command train" "$bin/pointtrain"
+expect 2 "expected the command train, eval, predict or info" "$bin/pointtrain"
 expect 2 "nothing to train on" "$bin/pointtrain" train
 expect 2 "--steps -5: expected a whole number" "$bin/pointtrain" train --data rooms:2 --steps -5
-expect 2 "--allocator async: expected caching or direct" "$bin/pointtrain" train --data rooms:2 --allocator async
+expect 2 "--allocator async: expected one of caching direct" "$bin/pointtrain" train --data rooms:2 --allocator async
 expect 2 "rooms:0" "$bin/pointtrain" train --data rooms:0
 expect 2 "No such file" "$bin/pointtrain" train --data /nowhere.las
 expect 11 "oomproof run --device sim" env -u LD_LIBRARY_PATH -u OOMPROOF_DEVICE "$bin/pointtrain" train --data rooms:2

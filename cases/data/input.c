@@ -227,9 +227,10 @@ END_TEST
 
 START_TEST(rooms_are_heavy_tailed_and_repeatable)
 {
+    pt_room all = {.most = 300000, .classes = PT_ROOM_CLASSES, .voxel = 0.05f}, how = all;
     int small = 0, large = 0;
     for (int i = 0; i < 4000; i++) {
-        int64_t n = pt_room_points(1, i, 300000);
+        int64_t n = pt_room_points(1, i, &all);
         ck_assert(n >= 500 && n <= 300000);
         small += n < 1000;
         large += n > 20000;
@@ -237,8 +238,9 @@ START_TEST(rooms_are_heavy_tailed_and_repeatable)
     ck_assert_msg(small > 1600 && large > 40, "%d below 1,000, %d above 20,000 of 4,000", small,
                   large);
     pt_scene a, b;
-    ck_assert_int_eq(pt_room_make(1, 3, 5000, 0.05f, &a), PT_OK);
-    ck_assert_int_eq(pt_room_make(1, 3, 5000, 0.05f, &b), PT_OK);
+    how.most = 5000;
+    ck_assert_int_eq(pt_room_make(1, 3, &how, &a), PT_OK);
+    ck_assert_int_eq(pt_room_make(1, 3, &how, &b), PT_OK);
     ck_assert_int_eq(a.n, b.n);
     ck_assert_mem_eq(a.coord, b.coord, sizeof(float) * 3 * (size_t)a.n);
     pt_scene_free(&a);

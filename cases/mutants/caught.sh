@@ -1,9 +1,14 @@
 #!/bin/sh
 # caught.sh CASE... - runs cases of a mutated trainer: `-p PROGRAM CASE` must still pass, `-f PROGRAM CASE`
 # must fail by a check (not by a signal or a time-out). Exit 0: the mutant is caught.
-# usage: caught.sh MUTANT [-p PROGRAM CASE]... [-f PROGRAM CASE]...
-mutant=$1
-shift
+# The result goes to FOLDER/MUTANT.json, for the report.
+# usage: caught.sh MUTANT INVARIANT FOLDER [-p PROGRAM CASE]... [-f PROGRAM CASE]...
+mutant=$1 invariant=$2 folder=$3
+shift 3
+mkdir -p "$folder"
+result() {
+    printf '{"mutant":"%s","invariant":%s,"case":"%s","caught":%s}\n' "$mutant" "$invariant" "$1" "$2" >"$folder/$mutant.json"
+}
 out=$(mktemp) || exit 7
 trap 'rm -f "$out"' EXIT
 while [ $# -ge 3 ]; do
@@ -23,6 +28,7 @@ while [ $# -ge 3 ]; do
     -f)
         if [ $code -eq 0 ]; then
             echo "mutant $mutant is NOT caught: $name passes"
+            result "$name" false
             exit 1
         fi
         if ! grep -q ':F:' "$out" || grep -q ':E:' "$out"; then
@@ -32,6 +38,7 @@ while [ $# -ge 3 ]; do
         fi
         grep ':F:' "$out"
         echo "mutant $mutant: caught by $name"
+        result "$name" true
         ;;
     esac
 done

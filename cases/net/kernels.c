@@ -461,6 +461,29 @@ START_TEST(loss_gradient_and_confusion_match)
 }
 END_TEST
 
+START_TEST(predicted_classes_match_also_where_two_are_equal)
+{
+    open_device();
+    EACH(int64_t, pn, sizes)
+    {
+        int64_t n = *pn, v = n / 3 + 1, size = v * 7;
+        state = 909 + (uint64_t)n;
+        real *logp = NEW(real, size);
+        int32_t *member = NEW(int32_t, n), *got = NEW(int32_t, n), *want = NEW(int32_t, n);
+        for (int64_t i = 0; i < size; i++) logp[i] = (real)-below(4); /* often equal */
+        for (int64_t p = 0; p < n; p++) member[p] = (int32_t)below(v);
+        real *dp = UP(logp, size);
+        int32_t *dm = UP(member, n), *dg = UP(got, n);
+        ran(pt_k_predict(&D, n, 7, dp, dm, dg));
+        DOWN(dg, got, n);
+        ref_predict(n, 7, logp, member, want);
+        SAME(got, want, n, "classes", n);
+        GONE(dp), GONE(dm);
+        free(logp), free(member), free(got), free(want);
+    }
+}
+END_TEST
+
 START_TEST(adamw_matches)
 {
     open_device();

@@ -20,9 +20,9 @@ static void raise_(sim_ctx *c, int error, const char *kernel, int line, const ch
     longjmp(raised, 1);
 }
 
-static char *address_(sim_ctx *c, uint64_t a, uint32_t n, int access)
+static char *address_(sim_ctx *c, uint64_t a, uint32_t n, int access, sim_near *near)
 {
-    (void)c, (void)n, (void)access;
+    (void)c, (void)n, (void)access, (void)near;
     return (char *)(uintptr_t)a;
 }
 
@@ -77,10 +77,16 @@ static void run_rows(const row *r, int n)
         uint64_t out = 0xdeadu, a = r[i].a, b = r[i].b, o = (uint64_t)(uintptr_t)&out;
         sim_calls calls = {.raise = raise_, .address = address_};
         uint64_t here = (uint64_t)(uintptr_t)&calls; /* local memory: the stack around */
-        sim_ctx ctx = {.rt = &calls, .stack = here - (1 << 16), .stack_bytes = 1 << 17};
+        sim_near near[16] = {{0}};
+        ck_assert_uint_le(k->naccess, sizeof near / sizeof *near);
+        sim_ctx ctx = {.rt = &calls,
+                       .near = near,
+                       .ntid = {1, 1, 1},
+                       .stack = here - (1 << 16),
+                       .stack_bytes = 1 << 17};
         void *args[] = {&a, &b, &o};
         ck_assert_msg(setjmp(raised) == 0, "%s: %s", r[i].code, why);
-        k->entry(&ctx, args);
+        (k->all ? k->all : k->entry)(&ctx, args);
         ck_assert_msg(out == r[i].want, "%s of %#llx, %#llx gave %#llx, not %#llx", r[i].code,
                       (unsigned long long)a, (unsigned long long)b, (unsigned long long)out,
                       (unsigned long long)r[i].want);

@@ -232,6 +232,24 @@ HOST store_by_chevrons(unsigned threads, int *p, int value)
     store<<<1, threads>>>(p, 0, value);
 }
 
+KERNEL(store_each, (long long *const *p, int n))
+{
+#pragma unroll 1
+    for (int i = 0; i < n; i++) *p[i] = i;
+}
+
+/* The same instruction in both rounds of the loop: the second time the block may be gone. */
+KERNEL(store_after_free, (int after, int *out))
+{
+    volatile int *p = (volatile int *)malloc(64);
+#pragma unroll 1
+    for (int i = 0; i < 2; i++) {
+        p[i] = i;
+        if (i == 0 && after) free((void *)p);
+    }
+    *out = after;
+}
+
 KERNEL(load_vector, (const char *p, float *out))
 {
     float4 v = *(const float4 *)p;

@@ -45,6 +45,8 @@ KERNEL(math_double, (const double *x, const double *y, int n, double *out));
 
 /* ---- sim_errors, sim_memory ---- */
 KERNEL(store, (int *p, long long index, int value));
+KERNEL(store_each, (long long *const *p, int n));
+KERNEL(store_after_free, (int after, int *out));
 KERNEL(load_vector, (const char *p, float *out));
 KERNEL(store_shared, (int index, int *out));
 KERNEL(trap_in_thread, (int thread));

@@ -184,6 +184,31 @@ START_TEST(under_check_one_element_past_the_end_is_700)
 }
 END_TEST
 
+/* One instruction goes through several blocks: what it found last must not stand in for a look. */
+START_TEST(under_check_one_store_is_held_to_each_block_that_it_reaches)
+{
+    setenv("OOMPROOF_SIM_CHECK", "1", 1);
+    char *a = device(NULL, 1004), *b = device(NULL, 4096), *last[] = {a + 992, b, a, a + 1000};
+    for (int bad = 0; bad < 2; bad++) {
+        void *list = device(last, sizeof last);
+        int n = 3 + bad;
+        OK(launch((const void *)store_each, 1, 1, 0, ARGS(&list, &n)));
+        IS(cudaDeviceSynchronize(), bad ? cudaErrorIllegalAddress : cudaSuccess);
+    }
+}
+END_TEST
+
+START_TEST(under_check_a_block_of_the_device_heap_is_gone_once_it_was_freed)
+{
+    setenv("OOMPROOF_SIM_CHECK", "1", 1);
+    for (int after = 0; after < 2; after++) {
+        int *out = device(NULL, sizeof *out);
+        OK(launch((const void *)store_after_free, 1, 1, 0, ARGS(&after, &out)));
+        IS(cudaDeviceSynchronize(), after ? cudaErrorIllegalAddress : cudaSuccess);
+    }
+}
+END_TEST
+
 START_TEST(copies_and_sets_must_lie_in_one_block)
 {
     char host[2048] = "as before", *p = device(NULL, 1000), *gone = device(NULL, 1000);

@@ -19,6 +19,34 @@ other_errors)
     swept 0 "once: refused cleanly" "$clean" ++ --status --calls '*' --shard 3/8 -- $train --allocator direct
     swept 0 "once: refused cleanly" "$clean" ++ --sticky --calls 'cuda*' --shard 5/8 -- $train --allocator direct ;;
 pairs) swept 0 "pairs)" "$clean" ++ --pairs --once --shard 2/4 -- $train --allocator direct ;;
+budgets)
+    swept 0 "budget: recovered exactly" "budget: recovered with declared loss" "16 runs" "$clean" \
+        ++ --budgets 16 -- $double --allocator direct
+    grep -q '"dropped":[1-9].*"measure":[0-9.e-]*,"worst":"grad/' "$dir/json" ||
+        { echo "no gradient of a batch that lost some points was compared"; bad=1; }
+    one=$(sed -n 's/.*"verdict":"recovered with declared loss".*"budget":\([0-9]*\).*/\1/p' "$dir/json" | head -1)
+    swept 0 "1 budget: recovered with declared loss" "$clean" ++ --budget "$one" -- $double --allocator direct
+    swept 0 "1 budget: recovered with declared loss" "$clean" ++ --budget "$one" --no-fork -- $double --allocator direct
+    swept 0 "budget: recovered exactly" "$clean" ++ --budgets 12 -- $train --allocator caching --norm batch ;;
+chosen)
+    swept 0 "142 fault points at 80 sites, 80 runs" "$clean" ++ --once --by site -- $train --allocator direct
+    swept 0 " 9 runs" ++ --once --sample 9 --seed 4 -- $train --allocator direct
+    mv "$dir/json" "$dir/a"
+    swept 0 " 9 runs" ++ --once --sample 9 --seed 4 -- $train --allocator direct
+    same "$dir/a" "$dir/json" "the same seed draws other points" ;;
+resumed)
+    swept 0 "$clean" ++ --shard 3/4 -- $train --allocator direct
+    mv "$dir/json" "$dir/a"
+    # wherever the kill comes, what is missing is made good
+    for moment in 0.3 0.6 0.9; do
+        rm -rf "$dir/kept"
+        timeout -s KILL $moment "$build/bin/oomproof" sweep --device sim --keep "$dir/kept" --shard 3/4 -- \
+            $train --allocator direct >"$dir/out" 2>&1 </dev/null
+        swept 0 "$clean" "fired nothing" ++ --resume "$dir/kept" --shard 3/4 -- $train --allocator direct
+        same "$dir/a" "$dir/json" "a resumed sweep has another table"
+    done
+    swept 0 "70 runs are there, 0 had not ended" "$clean" ++ --resume "$dir/kept" --shard 3/4 -- $train --allocator direct
+    swept 2 "is of another sweep" ++ --resume "$dir/kept" --shard 2/4 -- $train --allocator direct ;;
 budget)
     swept 0 "$clean" ++ --faults 'cudaMalloc phase=forward nth=30 -> oom' -- $train --allocator direct ;;
 ways)

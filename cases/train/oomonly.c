@@ -131,6 +131,53 @@ START_TEST(a_nan_gradient_is_refused_and_no_parameter_moves)
 }
 END_TEST
 
+/* Batch norm: what an attempt makes of the running statistics counts when it is committed. */
+START_TEST(a_failed_attempt_leaves_no_trace_in_the_running_statistics)
+{
+    rig_options o = small;
+    rig r;
+    uint64_t fired;
+    o.norm = PT_NORM_BATCH;
+    rig_open(&r, &o);
+    rig_run(&r, NULL, NULL);
+    ck_assert_msg(r.status == PT_OK, "without a fault: %s", r.error.message);
+    rig_state whole = rig_state_copy(&r, &r.end);
+    rig_run(&r, "cudaMalloc phase=backward nth=3 -> oom", &fired);
+    ck_assert_int_eq(fired, 1);
+    ck_assert_int_eq(r.status, PT_OK);
+    ck_assert_msg(!*rig_state_diff(&r, &r.end, &whole), "different%s",
+                  rig_state_diff(&r, &r.end, &whole));
+    rig_state_free(&whole);
+    rig_close(&r);
+}
+END_TEST
+
+/* The first scene was committed before the second fails for another reason than memory. */
+START_TEST(a_batch_refused_half_way_leaves_gradient_and_statistics_as_before)
+{
+    rig_options o = small;
+    rig r;
+    o.norm = PT_NORM_BATCH;
+    rig_open(&r, &o);
+    rig_run(&r,
+            "cudaMalloc phase=forward times=3 -> oom;"
+            "cudnnSoftmaxForward nth=2 -> status(CUDNN_STATUS_BAD_PARAM)",
+            NULL);
+    ck_assert_int_eq(r.status, PT_ERR_DEVICE);
+    ck_assert_msg(r.result.recover.fragments == 1, "%d fragments were committed before",
+                  (int)r.result.recover.fragments);
+    r.start.step++;
+    ck_assert_msg(!*rig_state_diff(&r, &r.end, &r.start), "changed%s",
+                  rig_state_diff(&r, &r.end, &r.start));
+    real *grad = malloc(sizeof *grad * r.t->net->nparams);
+    ck_assert_int_eq(pt_trainer_read(r.t, r.t->net->grad, r.t->net->nparams, grad), PT_OK);
+    for (size_t i = 0; i < r.t->net->nparams; i++)
+        ck_assert_msg(grad[i] == 0, "the gradient of the refused batch is kept");
+    free(grad);
+    rig_close(&r);
+}
+END_TEST
+
 START_TEST(a_sticky_illegal_address_is_fatal)
 {
     rig r = refused("cudaLaunchKernel nth=20 -> error(cudaErrorIllegalAddress)", PT_ERR_DEVICE,

@@ -104,8 +104,10 @@ void rig_open(rig *r, const rig_options *o)
     for (int s = 0; s < o->scenes; s++) {
         float voxel = o->voxel > 0 ? o->voxel : 0.1f;
         int i = 0;
-        while (pt_room_points(3, i + 100 * s, 300000) < o->points[s]) i++;
-        ck_assert_int_eq(pt_room_make(3, i + 100 * s, o->points[s], voxel, &r->scene[s]), PT_OK);
+        pt_room how = {.most = 300000, .classes = PT_ROOM_CLASSES, .voxel = voxel};
+        while (pt_room_points(3, i + 100 * s, &how) < o->points[s]) i++;
+        how.most = o->points[s];
+        ck_assert_int_eq(pt_room_make(3, i + 100 * s, &how, &r->scene[s]), PT_OK);
         r->key[s] = (uint32_t)s;
     }
     pt_status st = pt_trainer_open(&t, &r->t);

@@ -131,6 +131,21 @@ START_TEST(the_staged_copy_is_what_was_on_the_device)
 }
 END_TEST
 
+/* Its frees wait for nothing: only the copies themselves do. */
+START_TEST(the_staged_copy_is_what_was_on_the_device_of_a_caching_allocator)
+{
+    rig_options o = small;
+    rig r;
+    o.allocator = PT_ALLOC_CACHING;
+    rig_open(&r, &o);
+    watch w = {0};
+    run_watched(&r, &w, "cudaLaunchKernel phase=backward nth=5 -> oom");
+    ck_assert_int_eq(w.stages, 1);
+    ck_assert_int_eq(w.differing, 0);
+    rig_close(&r);
+}
+END_TEST
+
 START_TEST(the_staged_copy_is_what_is_retried)
 {
     rig r;

@@ -25,13 +25,13 @@ static pt_status room(const bi_config *c, int s, pt_scene *out)
 {
     uint64_t seed = mix((uint64_t)(uint32_t)c->seed);
     int number = s;
-    int64_t most = HEAVY_MOST;
+    pt_room how = {.most = HEAVY_MOST, .classes = PT_ROOM_CLASSES, .voxel = ROOM_VOXEL};
     if (!c->heavy) {
-        most = UNIFORM_LEAST +
-               (int64_t)(mix(seed + (uint64_t)s + 1) % (UNIFORM_MOST - UNIFORM_LEAST + 1));
-        while (pt_room_points(seed, number, most) < most) number += BI_MAX_SCENES;
+        how.most = UNIFORM_LEAST +
+                   (int64_t)(mix(seed + (uint64_t)s + 1) % (UNIFORM_MOST - UNIFORM_LEAST + 1));
+        while (pt_room_points(seed, number, &how) < how.most) number += BI_MAX_SCENES;
     }
-    return pt_room_make(seed, number, most, ROOM_VOXEL, out);
+    return pt_room_make(seed, number, &how, out);
 }
 
 static void make_column(pt_scene *s)

@@ -2,7 +2,7 @@
  * run each, and a last run that must fire nothing. */
 #define _GNU_SOURCE
 #include "launch.h"
-#include "sweep/options.h"
+#include "sweep/plan.h"
 #include "table.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -31,6 +32,7 @@ static pid_t start(const op_sweep_options *o, const char *out)
     pid_t pid = fork();
     if (pid) return pid;
     char path[700];
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* who would judge it? */
     op_environment(root, o->sim, o->memory, o->faults, stats_path, shared_path);
     snprintf(path, sizeof path, "%s.out", out);
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -104,7 +106,8 @@ static void judge_exit(op_sweep_file *s, op_result *r, int status)
 {
     char name[32];
     snprintf(name, sizeof name, "%d", (int)(r - s->result));
-    if (s->marked || r->verdict == OP_V_CRASH || r->verdict == OP_V_HANG) return;
+    if (r->closed || s->marked || r->verdict == OP_V_CRASH || r->verdict == OP_V_HANG) return;
+    r->closed = 1;
     if (WEXITSTATUS(status)) {
         r->verdict = OP_V_REFUSED;
         snprintf(r->why, sizeof r->why, "exit code %d", WEXITSTATUS(status));
@@ -146,40 +149,46 @@ static int reference(op_sweep_file *s, const op_stats *stats, const op_sweep_opt
     return 0;
 }
 
-/* Points k (from 0) in one mode, `jobs` at a time. *fired: the last one did. */
+/* One run, for point k (from 0) or, with -1, for the budget that was asked for. */
+static void by_run(op_sweep_file *s, const op_sweep_options *o, int k, op_mode mode)
+{
+    char out[600];
+    int i = s->nresults;
+    s->single_point = k;
+    s->single_mode = mode;
+    s->single_budget = o->budget;
+    s->role = OP_SINGLE;
+    snprintf(out, sizeof out, "%s/single", s->folder);
+    int status = wait_for(start(o, out), o->timeout * 2);
+    if (s->nresults == i) { /* it never came to its fault */
+        s->result[s->nresults++] = (op_result){.point = k,
+                                               .second = -1,
+                                               .mode = mode,
+                                               .fault = o->fault,
+                                               .verdict = OP_V_UNFIRED,
+                                               .inherited = -1};
+        return;
+    }
+    op_result *r = &s->result[i];
+    r->status = status;
+    if (status == -1)
+        r->verdict = OP_V_HANG;
+    else if (WIFSIGNALED(status)) {
+        r->verdict = OP_V_CRASH;
+        snprintf(r->why, sizeof r->why, "signal %d (%s)", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
+    } else
+        judge_exit(s, r, status);
+}
+
+/* Points from .. to - 1, each in a run of its own. */
 static void by_runs(op_sweep_file *s, const op_sweep_options *o, int from, int to)
 {
-    s->role = OP_SINGLE;
     for (int k = from; k < to; k++) {
         if ((k - from) % o->shards != o->shard) continue;
-        for (int mode = 0; mode < OP_MODES; mode++) {
-            if (!(o->modes >> mode & 1)) continue;
-            char out[600];
-            int i = s->nresults;
-            s->single_point = k;
-            s->single_mode = (op_mode)mode;
-            snprintf(out, sizeof out, "%s/single", s->folder);
-            int status = wait_for(start(o, out), o->timeout * 2);
-            if (s->nresults == i) { /* it never came to its fault */
-                s->result[s->nresults++] = (op_result){.point = k,
-                                                       .second = -1,
-                                                       .mode = (op_mode)mode,
-                                                       .fault = o->fault,
-                                                       .verdict = OP_V_UNFIRED,
-                                                       .inherited = -1};
-                continue;
-            }
-            op_result *r = &s->result[i];
-            r->status = status;
-            if (status == -1)
-                r->verdict = OP_V_HANG;
-            else if (WIFSIGNALED(status)) {
-                r->verdict = OP_V_CRASH;
-                snprintf(r->why, sizeof r->why, "signal %d (%s)", WTERMSIG(status),
-                         strsignal(WTERMSIG(status)));
-            } else
-                judge_exit(s, r, status);
-        }
+        for (int mode = 0; mode < OP_BUDGET; mode++)
+            if ((o->modes >> mode & 1) && (k >= s->npoints || !(s->skip[k] >> mode & 1)))
+                by_run(s, o, k, (op_mode)mode);
     }
 }
 
@@ -204,7 +213,7 @@ static int proved(op_sweep_file *s, const op_sweep_options *o)
 {
     op_sweep_options last = *o;
     int n = s->nresults;
-    if (o->point) return 1;
+    if (o->point || o->budget) return 1;
     if (o->fork && (s->walked != s->npoints || !s->walker_equal)) return 0;
     last.modes = 1;
     last.shards = 1;
@@ -223,6 +232,15 @@ static void join(char *out, size_t room, char *const *words)
         int plain = **words && !(*words)[strcspn(*words, " \t\n'\"\\$&|;<>()*?[]#~")];
         n += (size_t)snprintf(out + n, room - n, plain ? "%s%s" : "%s'%s'", n ? " " : "", *words);
     }
+}
+
+/* What a repetition needs besides its point and its command. */
+static void options_again(const op_sweep_options *o, char *out, size_t room)
+{
+    snprintf(out, room, "oomproof sweep --device %s%s%s%s%s%s%s%s%s --step %d",
+             o->sim ? "sim" : "gpu", o->memory ? " --sim-memory " : "", o->memory ? o->memory : "",
+             o->faults ? " --faults '" : "", o->faults ? o->faults : "", o->faults ? "'" : "",
+             o->calls ? " --calls '" : "", o->calls ? o->calls : "", o->calls ? "'" : "", o->step);
 }
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
@@ -253,10 +271,24 @@ static void *share(const char *path, size_t bytes)
     return p;
 }
 
+/* What an earlier sweep left is copied: processes that it left behind go on in their own file. */
+static op_sweep_file *fresh(const char *path, int resume)
+{
+    char aside[620];
+    op_sweep_file *old = MAP_FAILED, *s;
+    snprintf(aside, sizeof aside, "%s.new", path);
+    unlink(aside);
+    if (resume && size_of(path) == (long)sizeof *old) old = share(path, sizeof *old);
+    s = share(aside, sizeof *s);
+    if (s != MAP_FAILED && old != MAP_FAILED) memcpy(s, old, sizeof *s);
+    if (old != MAP_FAILED) munmap(old, sizeof *old);
+    return s != MAP_FAILED && rename(aside, path) == 0 ? s : MAP_FAILED;
+}
+
 int op_sweep_command(int argc, char **argv)
 {
     op_sweep_options o;
-    static char folder[512], command[2048], again[1024];
+    static char folder[512], command[2000], again[1000], asked[3072];
     op_tally t = {.again = again, .command = command};
     double began = now();
     int code = op_sweep_read_options(argc, argv, &o);
@@ -275,14 +307,21 @@ int op_sweep_command(int argc, char **argv)
     if (o.keep && !realpath(o.keep, folder)) return 7;
     snprintf(shared_path, sizeof shared_path, "%s/sweep", folder);
     snprintf(stats_path, sizeof stats_path, "%s/stats", folder);
-    unlink(shared_path);
-    op_sweep_file *s = share(shared_path, sizeof *s);
+    op_sweep_file *s = fresh(shared_path, o.resume);
     const op_stats *stats = share(stats_path, sizeof *stats);
     if (s == MAP_FAILED || stats == MAP_FAILED || !op_root(root, sizeof root)) {
         fprintf(stderr, "oomproof: error: %s: %s\n", shared_path, strerror(errno));
         return 7;
     }
+    join(command, sizeof command, o.command);
+    options_again(&o, again, sizeof again);
+    snprintf(asked, sizeof asked, "%s --shard %d/%d%s --budgets %d --sample %d -- %s", again,
+             o.shard + 1, o.shards, o.pairs ? " --pairs" : "", o.budgets, o.sample, command);
+    if (o.resume && (code = op_plan_resume(s, asked, folder))) return code;
+    s->npoints = s->marked = s->reference_ended = s->walked = s->walker_equal = 0;
     s->magic = OP_SWEEP_MAGIC;
+    memcpy(s->asked, asked, sizeof asked);
+    s->budgets = o.budgets;
     s->fault = o.fault;
     s->modes = o.modes;
     s->step = o.step;
@@ -300,16 +339,14 @@ int op_sweep_command(int argc, char **argv)
         if (OP_FITS(&r, id) &&
             (o.calls || ((op_table[id].flags & OP_F_ALLOC) && op_table[id].lib != OP_DRIVER)))
             s->calls[id / 64] |= (uint64_t)1 << id % 64;
-    join(command, sizeof command, o.command);
-    snprintf(again, sizeof again, "oomproof sweep --device %s%s%s%s%s%s%s --step %d",
-             o.sim ? "sim" : "gpu", o.faults ? " --faults '" : "", o.faults ? o.faults : "",
-             o.faults ? "'" : "", o.calls ? " --calls '" : "", o.calls ? o.calls : "",
-             o.calls ? "'" : "", o.step);
     code = reference(s, stats, &o);
     if (code == 0 && o.point > s->npoints)
         code = op_usage("--point: the step has fewer fault points", "");
     if (code == 0) {
-        if (o.point)
+        op_plan(s, &o);
+        if (o.budget)
+            by_run(s, &o, -1, OP_BUDGET);
+        else if (o.point)
             by_runs(s, &o, o.point - 1, o.point);
         else if (o.fork)
             code = by_forking(s, &o);
@@ -317,7 +354,7 @@ int op_sweep_command(int argc, char **argv)
             by_runs(s, &o, 0, s->npoints);
     }
     if (code == 0) {
-        t.fork = o.fork && !o.point;
+        t.fork = o.fork && !o.point && !o.budget;
         t.proved = proved(s, &o);
         t.seconds = now() - began;
         op_tally_up(s, &t);

@@ -1,29 +1,20 @@
 /* judge.c - what must hold after a fault: the state of the run that never failed, no device memory
  * more, a clean last error, attempts within their bound, every point accounted for. */
 #define _GNU_SOURCE
+#include "buffers.h"
 #include "live.h"
 #include "oomproof.h"
 #include "state.h"
 #include "sweep.h"
-#include <fcntl.h>
-#include <math.h>
+#include "trace/write.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
-static struct buffer {
-    char name[64];
-    const void *p;
-    size_t bytes;
-    int on_device, type;
-    double tolerance;
-} buffers[OP_BUFFERS];
-static int nbuffers, steps, in_step, retried;
+static int steps, in_step, retried;
 
 int op_sweep_in_step(void)
 {
@@ -32,190 +23,7 @@ int op_sweep_in_step(void)
     return in_step && steps == op_sweep->step;
 }
 
-/* Scratch is kept apart: its contents decide nothing. */
-static struct {
-    const char *p;
-    size_t bytes;
-} scratch[64];
-static int nscratch;
-
-API void op_buffer(const char *name, const void *p, size_t bytes, int on_device, int type,
-                   double tolerance)
-{
-    if (!op_sweep || nbuffers == OP_BUFFERS) return;
-    if (type == 's') {
-        if (nscratch < 64) scratch[nscratch].p = p, scratch[nscratch++].bytes = bytes;
-        return;
-    }
-    struct buffer *b = &buffers[nbuffers++];
-    *b = (struct buffer){
-        .p = p, .bytes = bytes, .on_device = on_device, .type = type, .tolerance = tolerance};
-    snprintf(b->name, sizeof b->name, "%s", name);
-}
-
-static void *fetch(const struct buffer *b)
-{
-    void *copy = malloc(b->bytes + 1);
-    if (!copy) return NULL;
-    op_inside++;
-    if (!b->on_device)
-        memcpy(copy, b->p, b->bytes);
-    else if (REAL(cudaMemcpy)(copy, b->p, b->bytes, cudaMemcpyDeviceToHost) != cudaSuccess) {
-        free(copy);
-        copy = NULL;
-    }
-    op_inside--;
-    return copy;
-}
-
-/* ---- the reference's state on disk: the buffers, one after the other ---- */
-static uint64_t write_state(const char *name)
-{
-    char path[600];
-    uint64_t h = 1;
-    snprintf(path, sizeof path, "%s/%s", op_sweep->folder, name);
-    FILE *f = fopen(path, "we");
-    for (int i = 0; f && i < nbuffers; i++) {
-        void *copy = fetch(&buffers[i]);
-        if (copy && fwrite(copy, 1, buffers[i].bytes, f) != buffers[i].bytes) h = 0;
-        if (copy && h) h = oomproof_hash(h, copy, buffers[i].bytes);
-        free(copy);
-    }
-    if (!f || fclose(f) != 0 || !h) {
-        fprintf(stderr, "oomproof: %s cannot be written\n", path);
-        _exit(7);
-    }
-    return h;
-}
-
-static uint64_t buffers_hash(void)
-{
-    uint64_t h = 1;
-    for (int i = 0; i < nbuffers; i++) {
-        void *copy = fetch(&buffers[i]);
-        if (copy) h = oomproof_hash(h, copy, buffers[i].bytes);
-        free(copy);
-    }
-    return h;
-}
-
-/* ---- distances: max|d| / max(max|reference|, 1e-3 of the largest of all) ---- */
-static double value(const void *p, int type, size_t i)
-{
-    return type == 'd' ? ((const double *)p)[i] : (double)((const float *)p)[i];
-}
-
-static double largest(const void *p, int type, size_t n)
-{
-    double m = 0;
-    for (size_t i = 0; i < n; i++) m = fmax(m, fabs(value(p, type, i)));
-    return m;
-}
-
-static double distance(const void *a, const void *reference, int type, size_t n, double floor_)
-{
-    double d = 0, m = fmax(largest(reference, type, n), floor_);
-    for (size_t i = 0; i < n; i++) {
-        double e = fabs(value(a, type, i) - value(reference, type, i));
-        if (!(e <= d)) d = e; /* a NaN counts */
-    }
-    return d == 0 ? 0 : d / m;
-}
-
-/* A file of write_state; ends the process when it is not there. */
-static char *map_state(const char *name, size_t *bytes)
-{
-    char path[600];
-    struct stat st;
-    snprintf(path, sizeof path, "%s/%s", op_sweep->folder, name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) != 0) op_sweep_end_process(OP_V_CRASH, "the reference is gone");
-    *bytes = (size_t)st.st_size;
-    char *p = *bytes ? mmap(NULL, *bytes, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
-    close(fd);
-    if (p == MAP_FAILED) op_sweep_end_process(OP_V_CRASH, "the reference cannot be mapped");
-    return p;
-}
-
-static int all_zero(const char *p, size_t n)
-{
-    while (n && !*p) p++, n--;
-    return n == 0;
-}
-
-/* Every point was dropped: nothing may have moved since the step began, and gradients (what has a
- * tolerance) are zero. 0 with r->why. */
-static int nothing_moved(op_result *r)
-{
-    size_t bytes, at = 0;
-    char *start = map_state("start.bin", &bytes);
-    int ok = 1;
-    for (int i = 0; ok && i < nbuffers; at += buffers[i++].bytes) {
-        const struct buffer *b = &buffers[i];
-        char *copy = b->type == 'b' ? NULL : fetch(b);
-        if (b->type == 'b') continue; /* the schedule goes on */
-        ok = copy &&
-             (b->tolerance > 0 ? all_zero(copy, b->bytes) : !memcmp(copy, start + at, b->bytes));
-        if (!ok)
-            snprintf(r->why, sizeof r->why, "every point was dropped, but %.63s moved", b->name);
-        free(copy);
-    }
-    if (start) munmap(start, bytes);
-    return ok;
-}
-
-/* The buffers against the reference. exact: every bit. Notes the worst in r; 0 with r->why when one
- * is off. *same: nothing differs in any bit. */
-static int compare_buffers(op_result *r, int exact, int *same)
-{
-    size_t bytes;
-    char *ref = map_state("reference.bin", &bytes);
-    int ok = 1;
-    size_t at = 0;
-    double all = 0;
-    *same = 1;
-    for (int i = 0; i < nbuffers; at += buffers[i++].bytes)
-        if (buffers[i].type != 'b' && buffers[i].tolerance > 0)
-            all = fmax(all, largest(ref + at, buffers[i].type,
-                                    buffers[i].bytes / (buffers[i].type == 'd' ? 8 : 4)));
-    at = 0;
-    for (int i = 0; i < nbuffers; at += buffers[i++].bytes) {
-        const struct buffer *b = &buffers[i];
-        void *copy = fetch(b);
-        int equal = copy && !memcmp(copy, ref + at, b->bytes);
-        *same &= equal;
-        if (!equal && copy && b->type != 'b') {
-            double d =
-                distance(copy, ref + at, b->type, b->bytes / (b->type == 'd' ? 8 : 4), 1e-3 * all);
-            int off = exact || (b->tolerance > 0 && !(d <= b->tolerance));
-            if (b->tolerance > 0 && !(d <= r->measure)) {
-                r->measure = d;
-                snprintf(r->worst, sizeof r->worst, "%.63s", b->name);
-            }
-            if (off && ok)
-                snprintf(r->why, sizeof r->why, "%.63s is off by %.3g (bound %.3g)", b->name, d,
-                         exact ? 0 : b->tolerance);
-            ok &= !off;
-        } else if (!equal && (exact || !copy)) {
-            if (ok) snprintf(r->why, sizeof r->why, "%.63s differs", b->name);
-            ok = 0;
-        }
-        free(copy);
-    }
-    if (ref) munmap(ref, bytes);
-    return ok;
-}
-
 /* ---- pruning ---- */
-static void blank_scratch(char *copy, const char *from, size_t n)
-{
-    for (int i = 0; i < nscratch; i++) {
-        const char *lo = scratch[i].p > from ? scratch[i].p : from;
-        const char *end = scratch[i].p + scratch[i].bytes, *hi = end < from + n ? end : from + n;
-        if (lo < hi) memset(copy + (lo - from), 0, (size_t)(hi - lo));
-    }
-}
-
 uint64_t op_state_hash(uint64_t seed)
 {
     uint64_t h = seed;
@@ -229,7 +37,7 @@ uint64_t op_state_hash(uint64_t seed)
             size_t k = list[i].asked - at < 1 << 20 ? list[i].asked - at : 1 << 20;
             char *from = (char *)list[i].p + at;
             if (REAL(cudaMemcpy)(copy, from, k, cudaMemcpyDeviceToHost) != cudaSuccess) continue;
-            blank_scratch(copy, from, k);
+            op_buffers_blank(copy, from, k);
             h = oomproof_hash(h, copy, k);
         }
     }
@@ -274,7 +82,7 @@ API void op_retry(const void *state, size_t bytes)
     op_result *r = op_sweep ? op_sweep_result() : NULL;
     if (!r || retried++ || !op_sweep->prune) return;
     /* the future of a state also depends on which faults are still to come */
-    int to_come[] = {(int)r->mode, op_sweep->pairs && r->second < 0, (int)r->fault};
+    uint64_t to_come[] = {r->mode, op_sweep->pairs && r->second < 0, r->fault, r->budget};
     r->state =
         op_state_hash(oomproof_hash(oomproof_hash(7, to_come, sizeof to_come), state, bytes));
     op_result *before = judged(r->state);
@@ -346,11 +154,13 @@ static void judge(op_result *r, const op_step_summary *s)
     if (s->dropped > op_sweep->reference_step.dropped) {
         if (r->mode == OP_ONCE && r->second < 0)
             end(r, OP_V_DRIFT, "points were dropped under a transient fault");
-        if (!s->trained && !nothing_moved(r)) end(r, OP_V_DRIFT, NULL);
-        end(r, OP_V_DECLARED, "");
+        if (!s->trained && !op_buffers_unmoved(r)) end(r, OP_V_DRIFT, NULL);
+        if (s->trained && !op_buffers_recomputed(r)) end(r, OP_V_GRADIENT, NULL);
+        end(r, OP_V_DECLARED, NULL);
     }
-    int exact = s->splits == op_sweep->reference_step.splits;
-    if (compare_buffers(r, exact, &same)) end(r, OP_V_EXACT, "");
+    const op_step_summary *ref = &op_sweep->reference_step;
+    int exact = s->splits == ref->splits && s->regrouped == ref->regrouped;
+    if (op_buffers_compare(r, exact, &same)) end(r, OP_V_EXACT, "");
     end(r, s->retries ? OP_V_GRADIENT : OP_V_SWALLOWED, NULL);
 }
 
@@ -370,11 +180,20 @@ API void op_step_begin(void)
         op_sweep->npoints = 0;
         op_sweep_forget_points();
     }
-    if (op_sweep->role == OP_REFERENCE && steps == op_sweep->step) write_state("start.bin");
+    if (steps != op_sweep->step) return;
+    if (op_sweep->role == OP_REFERENCE) op_buffers_write("start.bin");
+    op_sweep_enter();
 }
 
 API void op_step_end(const op_step_summary *s)
 {
+    op_trace_step(&(op_step_event){.points = (uint64_t)s->points,
+                                   .trained = (uint64_t)s->trained,
+                                   .dropped = (uint64_t)s->dropped,
+                                   .attempts = (uint32_t)s->attempts,
+                                   .retries = (uint32_t)s->retries,
+                                   .splits = (uint32_t)s->splits,
+                                   .failed = (uint32_t)s->failed});
     if (!op_sweep || !in_step) return;
     in_step = 0;
     if (steps != op_sweep->step) return;
@@ -382,11 +201,12 @@ API void op_step_end(const op_step_summary *s)
     if (r) judge(r, s);
     if (op_sweep->role == OP_REFERENCE) {
         op_sweep->reference_live = op_live_now(&op_runtime_live);
+        op_sweep->peak_live = op_live_peak(&op_runtime_live, 0);
         op_sweep->reference_step = *s;
-        op_sweep->reference_state = write_state("reference.bin");
+        op_sweep->reference_state = op_buffers_write("reference.bin");
         op_sweep->reference_ended = 1;
     } else if (op_sweep->role == OP_WALKER) {
-        op_sweep->walker_equal = buffers_hash() == op_sweep->reference_state &&
+        op_sweep->walker_equal = op_buffers_hash() == op_sweep->reference_state &&
                                  op_live_now(&op_runtime_live) == op_sweep->reference_live;
         op_sweep_wait_all();
     }
@@ -405,8 +225,9 @@ void op_judge_exit(void)
     uint64_t live = op_live_now(&op_runtime_live);
     if (op_sweep->role == OP_REFERENCE) {
         op_sweep->reference_live = live;
+        op_sweep->peak_live = op_live_peak(&op_runtime_live, 0);
         op_sweep->reference_ended = 1;
-        write_state("reference.bin");
+        op_buffers_write("reference.bin");
     } else if (!r) {
         op_sweep_wait_all();
         op_sweep->walker_equal = live == op_sweep->reference_live;

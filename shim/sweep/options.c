@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 const char op_sweep_help[] =
     "usage: oomproof sweep [options] -- CMD...\n"
@@ -17,8 +18,14 @@ const char op_sweep_help[] =
     "  --oom            the fault (this one); --status: another error; --sticky: 700, the context "
     "dies\n"
     "  --pairs          and a second fault at each point after the first, the recovery included\n"
+    "  --budgets N      and the step on N budgets of device memory, from where nothing more fits "
+    "to\n"
+    "                   where all fits, more of them where its end changes\n"
+    "  --budget SIZE    only this budget\n"
     "  --step N         of a program that marks its steps: the N-th (1)\n"
     "  --point K        only point K, counted from 1\n"
+    "  --by site        only the first point of each call site\n"
+    "  --sample N       only N of the points, drawn by --seed S (1)\n"
     "  --shard I/N      only every N-th point, from the I-th\n"
     "  --faults RULES   rules in force throughout, as of run\n"
     "  --sim-memory S   capacity of the simulated card\n"
@@ -27,7 +34,9 @@ const char op_sweep_help[] =
     "  --jobs N         runs at a time (processors)\n"
     "  --timeout S      of one run, after its fault (60)\n"
     "  --json FILE --junit FILE\n"
-    "  --keep FOLDER    keep what the runs printed\n\n"
+    "  --keep FOLDER    keep what the runs printed\n"
+    "  --resume FOLDER  go on with a sweep that was stopped, from the folder that it was to "
+    "keep\n\n"
     "exit codes: 0 no finding, 1 findings, 2 usage or bad input, 4 no fault point, 5 the reference "
     "run failed,\n6 it hung, 7 internal\n";
 
@@ -67,12 +76,18 @@ int op_sweep_read_options(int argc, char **argv, op_sweep_options *o)
                                           {"json", 1, 0, 'J'},
                                           {"junit", 1, 0, 'U'},
                                           {"keep", 1, 0, 'K'},
+                                          {"resume", 1, 0, 'R'},
+                                          {"budgets", 1, 0, 'B'},
+                                          {"budget", 1, 0, 'b'},
+                                          {"by", 1, 0, 'y'},
+                                          {"sample", 1, 0, 'n'},
+                                          {"seed", 1, 0, 'e'},
                                           {"help", 0, 0, 'h'},
                                           {0}};
     cpu_set_t cpus;
     op_rule rules[OP_MAX_RULES];
     char error[256], rest;
-    int c;
+    int c, seed = 1;
     *o = (op_sweep_options){
         .device = "auto", .step = 1, .shards = 1, .fork = 1, .prune = 1, .timeout = 60};
     o->jobs = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
@@ -104,7 +119,28 @@ int op_sweep_read_options(int argc, char **argv, op_sweep_options *o)
             break;
         case 'J': o->json = optarg; break;
         case 'U': o->junit = optarg; break;
+        case 'R': o->resume = 1; /* fall through */
         case 'K': o->keep = optarg; break;
+        case 'B':
+            if (!whole("budgets", optarg, 2, 4096, &o->budgets)) return 2;
+            o->modes |= 1 << OP_BUDGET;
+            break;
+        case 'b':
+            if (!op_number(optarg, &o->budget))
+                return op_usage("--budget is a size, as 512MiB, not ", optarg);
+            o->modes |= 1 << OP_BUDGET;
+            break;
+        case 'y':
+            if (strcmp(optarg, "site") && strcmp(optarg, "point"))
+                return op_usage("--by is site or point, not ", optarg);
+            o->by_site = !strcmp(optarg, "site");
+            break;
+        case 'n':
+            if (!whole("sample", optarg, 1, OP_POINTS, &o->sample)) return 2;
+            break;
+        case 'e':
+            if (!whole("seed", optarg, 0, 1 << 30, &seed)) return 2;
+            break;
         case 'h': fputs(op_sweep_help, stdout); return -1;
         default:
             if (c >= O_MODE)
@@ -114,6 +150,7 @@ int op_sweep_read_options(int argc, char **argv, op_sweep_options *o)
             else
                 return 2;
         }
+    o->seed = (uint64_t)seed;
     if (!o->modes) o->modes = o->fault == OP_FAULT_OOM ? 3 : 1;
     if ((o->sim = op_device(o->device)) < 0)
         return op_usage("--device is sim, gpu or auto, not ", o->device);
@@ -124,7 +161,14 @@ int op_sweep_read_options(int argc, char **argv, op_sweep_options *o)
     if (o->pairs && (o->fault != OP_FAULT_OOM || !o->fork || !o->sim))
         return op_usage("--pairs are of out-of-memory faults, on the simulated device, by forking",
                         "");
-    if (optind >= argc) return op_usage("no command to sweep", "");
+    if ((o->modes >> OP_BUDGET & 1) && o->fault != OP_FAULT_OOM)
+        return op_usage("a budget is of out-of-memory faults", "");
+    if (o->budgets && !o->budget && (!o->fork || !o->sim))
+        return op_usage("--budgets are tried by forking, on the simulated device; elsewhere give "
+                        "one --budget at a time",
+                        "");
+    if (optind >= argc)
+        return op_usage("no command to sweep; after the options comes -- and the command", "");
     o->command = argv + optind;
     if (!o->sim) o->fork = 0; /* a driver does not survive a fork */
     return 0;

@@ -7,6 +7,8 @@ typedef struct op_sweep_options {
     const char *device, *faults, *memory, *calls, *json, *junit, *keep;
     int sim, modes, pairs, step, point, shard, shards, fork, prune, jobs, timeout;
     op_fault fault;
+    int budgets, by_site, sample, resume;
+    uint64_t budget, seed; /* budget 0: none */
     char **command;
 } op_sweep_options;
 

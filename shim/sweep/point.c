@@ -1,6 +1,8 @@
 /* point.c - a process of a sweep on its way from fault point to fault point. The walker forks at
  * each; the child takes the fault and is judged. */
 #define _GNU_SOURCE
+#include "live.h"
+#include "oomproof.h"
 #include "state.h"
 #include "sweep.h"
 #include <errno.h>
@@ -19,7 +21,10 @@ static struct {
     op_role role;
     int passed;        /* points so far */
     int fired, always; /* this process has taken its fault; and fails every later one too */
+    int budgeted;      /* it fails what would pass mine->budget */
     int depth;         /* forks above this process */
+    int began;         /* the step, in which it is */
+    int calm;          /* it takes no more faults */
     op_result *mine;
     pid_t child[64];
     op_result *of[64];
@@ -140,9 +145,16 @@ void op_sweep_wait_all(void)
     wait_until(0);
 }
 
+void op_sweep_calm(void)
+{
+    S.calm = 1;
+    op_disarm();
+}
+
 void op_sweep_forget_points(void)
 {
     S.passed = 0;
+    S.began = 0;
 }
 
 static void become_child(op_result *r, op_mode mode)
@@ -152,6 +164,7 @@ static void become_child(op_result *r, op_mode mode)
     S.children = 0;
     S.fired = 1;
     S.always = mode == OP_PERSISTENT;
+    S.budgeted = mode == OP_BUDGET;
     S.depth++;
     op_judge_again();
     sigaction(SIGALRM, &a, NULL);
@@ -159,12 +172,9 @@ static void become_child(op_result *r, op_mode mode)
     if (S.depth == 1) own_files(r);
 }
 
-/* 1 in the child, which takes the fault. */
-static int fork_at(int point, op_mode mode, const op_call *c)
+/* 1 in the child, which is the run of r. */
+static int fork_for(op_result *r, op_mode mode)
 {
-    int first = S.depth ? S.mine->point : point;
-    op_result *r = new_result(first, S.depth ? point : -1, mode);
-    if (S.depth) snprintf(r->second_site, sizeof r->second_site, "%s", c->site);
     wait_until(S.depth ? 0 : (op_sweep->jobs < 64 ? op_sweep->jobs : 64) - 1);
     if (S.depth) alarm(0); /* this process waits for others: its own limit starts again after */
     fflush(NULL);
@@ -188,6 +198,40 @@ static int fork_at(int point, op_mode mode, const op_call *c)
     return 0;
 }
 
+static int fork_at(int point, op_mode mode, const op_call *c)
+{
+    int first = S.depth ? S.mine->point : point;
+    op_result *r = new_result(first, S.depth ? point : -1, mode);
+    if (S.depth) snprintf(r->second_site, sizeof r->second_site, "%s", c->site);
+    return fork_for(r, mode);
+}
+
+int op_sweep_fork_budget(uint64_t bytes)
+{
+    op_result *r = new_result(-1, -1, OP_BUDGET);
+    r->budget = bytes;
+    return fork_for(r, OP_BUDGET);
+}
+
+static void begin(void)
+{
+    if (S.role == OP_REFERENCE) op_sweep->begin_live = op_live_bytes();
+    if (S.role == OP_REFERENCE) op_live_peak(&op_runtime_live, 1);
+    if (S.role == OP_WALKER && !S.depth && op_sweep->budgets) op_sweep_budgets();
+    if (S.role == OP_SINGLE && !S.fired && op_sweep->single_mode == OP_BUDGET) {
+        op_result *r = new_result(-1, -1, OP_BUDGET);
+        r->budget = op_sweep->single_budget;
+        become_child(r, OP_BUDGET);
+    }
+}
+
+void op_sweep_enter(void)
+{
+    if (S.began) return;
+    S.began = 1;
+    begin();
+}
+
 /* ---- at a point ---- */
 static void note_point(int i, const op_call *c)
 {
@@ -206,13 +250,18 @@ static void note_point(int i, const op_call *c)
 
 int op_sweep_point(const op_call *c)
 {
-    if (!op_sweep_in_step()) return 0;
+    if (S.calm || !op_sweep_in_step()) return 0;
+    op_sweep_enter();
     if (S.always) return 1;
+    if (S.budgeted) {
+        uint64_t live = op_live_bytes(), room = S.mine->budget - live;
+        return live > S.mine->budget || c->size > room || (c->size + 511) / 512 * 512 > room;
+    }
     int i = S.passed++;
     switch (S.role) {
     case OP_REFERENCE: note_point(i, c); return 0;
     case OP_SINGLE:
-        if (S.fired || i != op_sweep->single_point) return 0;
+        if (S.fired || op_sweep->single_mode == OP_BUDGET || i != op_sweep->single_point) return 0;
         become_child(new_result(i, -1, op_sweep->single_mode), op_sweep->single_mode);
         return 1;
     case OP_WALKER:
@@ -221,9 +270,9 @@ int op_sweep_point(const op_call *c)
             op_sweep->walked = i + 1;
             if (i % op_sweep->shards != op_sweep->shard) return 0;
         }
-        for (int mode = 0; mode < OP_MODES; mode++)
+        for (int mode = 0; mode < OP_BUDGET; mode++)
             if ((op_sweep->modes >> mode & 1) && (S.depth == 0 || mode == OP_ONCE) &&
-                fork_at(i, (op_mode)mode, c))
+                (S.depth || !(op_sweep->skip[i] >> mode & 1)) && fork_at(i, (op_mode)mode, c))
                 return 1;
         return 0;
     default: return 0;

@@ -13,7 +13,8 @@
 enum { OP_POINTS = 16384, OP_RESULTS = 32768, OP_STATES = 16384, OP_BUFFERS = 2048 };
 
 typedef enum op_role { OP_NO_SWEEP, OP_REFERENCE, OP_WALKER, OP_SINGLE } op_role;
-typedef enum op_mode { OP_ONCE, OP_PERSISTENT, OP_MODES } op_mode;
+/* OP_BUDGET: from the step's beginning on every allocation fails that would pass a budget */
+typedef enum op_mode { OP_ONCE, OP_PERSISTENT, OP_BUDGET, OP_MODES } op_mode;
 typedef enum op_fault { OP_FAULT_OOM, OP_FAULT_STATUS, OP_FAULT_STICKY, OP_FAULTS } op_fault;
 
 /* X(name, what it says, 1: a finding) */
@@ -45,11 +46,13 @@ typedef struct op_point {
 } op_point;
 
 typedef struct op_result {
-    int point, second; /* from 0; second: of a pair, else -1 */
+    int point, second; /* from 0; second: of a pair, else -1; point -1: a budget */
+    uint64_t budget;   /* bytes */
     op_mode mode;
     op_fault fault;
     op_verdict verdict;
     int inherited;  /* the result whose verdict this one took over; -1: judged itself */
+    int closed;     /* of a program that marks no steps: judged by its exit, too */
     int status;     /* of waitpid, of the process that was judged */
     uint64_t state; /* hash at the first retry; 0: none reached */
     int64_t points, trained, dropped, attempts, retries, splits;
@@ -61,7 +64,7 @@ typedef struct op_result {
 
 typedef struct op_step_summary {
     int64_t points, trained, dropped, attempts, bound, retries, splits;
-    int failed, exit_code;
+    int failed, exit_code, regrouped;
 } op_step_summary;
 
 typedef struct op_sweep_file {
@@ -75,11 +78,16 @@ typedef struct op_sweep_file {
     int jobs, timeout_s, prune, pairs;
     int single_point; /* OP_SINGLE */
     op_mode single_mode;
+    uint64_t single_budget;
+    int budgets; /* how many, at most */
     int shard, shards;
+    uint8_t skip[OP_POINTS]; /* bit of each mode: that run is not wanted, or was made before */
     char folder[512];
+    char asked[3072]; /* options and command, as words for a shell: a resumed sweep has the same */
     /* written by the reference */
     int npoints, marked; /* marked: the program marks its steps */
     uint64_t reference_live, reference_state;
+    uint64_t begin_live, peak_live; /* of the step */
     op_step_summary reference_step;
     int reference_ended;
     op_point point[OP_POINTS];
@@ -107,10 +115,21 @@ int op_sweep_wants(op_id id);
 /* At a call that is a point. 1: fail it with the sweep's fault. Called without the lock. */
 int op_sweep_point(const op_call *c);
 int op_sweep_code(op_id id); /* the code of the sweep's fault for that call; 0: out of memory */
+/* The step has begun, or its first point has come. The walker tries its budgets here, each in a
+ * child. */
+void op_sweep_enter(void);
 void op_sweep_end_process(op_verdict v, const char *why) __attribute__((noreturn));
+void op_sweep_calm(void);     /* no more faults in this process */
 void op_sweep_wait_all(void); /* for the children of this process */
 void op_sweep_forget_points(void);
 op_result *op_sweep_result(void); /* of this process; NULL: it has taken no fault */
+
+/* ---- budget.c ---- */
+/* Budgets from "nothing more fits" to "all fits": half of them evenly, the rest where two
+ * neighbours end differently. 1 in a child, which lives on its budget. */
+int op_sweep_budgets(void);
+/* ---- point.c ---- */
+int op_sweep_fork_budget(uint64_t bytes); /* 1 in the child */
 
 /* ---- judge.c ---- */
 uint64_t op_state_hash(uint64_t seed); /* live device memory with its contents, the last error */

@@ -26,10 +26,19 @@ void op_tally_up(const op_sweep_file *s, op_tally *t)
     }
 }
 
+static const op_point *point_of(const op_sweep_file *s, const op_result *r)
+{
+    static const op_point budget = {.site = "any", .phase = "step"};
+    return r->point < 0 ? &budget : &s->point[r->point];
+}
+
 static void repeat(FILE *f, const op_result *r, const op_tally *t)
 {
-    fprintf(f, "%s --point %d --%s --%s -- %s", t->again, r->point + 1, op_mode_text[r->mode],
-            op_fault_text[r->fault], t->command);
+    if (r->point < 0)
+        fprintf(f, "%s --budget %llu -- %s", t->again, (unsigned long long)r->budget, t->command);
+    else
+        fprintf(f, "%s --point %d --%s --%s -- %s", t->again, r->point + 1, op_mode_text[r->mode],
+                op_fault_text[r->fault], t->command);
 }
 
 void op_print_tally(FILE *f, const op_sweep_file *s, const op_tally *t)
@@ -37,11 +46,15 @@ void op_print_tally(FILE *f, const op_sweep_file *s, const op_tally *t)
     for (int i = 0; i < s->nresults; i++) {
         const op_result *r = &s->result[i];
         if (!op_verdict_finding[r->verdict]) continue;
-        const op_point *p = &s->point[r->point];
-        fprintf(f, "FINDING %s: point %d, %s %s (%s, %llu bytes, call %d there), %s %s",
-                op_verdict_text[r->verdict], r->point + 1, op_table[p->id].name, p->site,
-                *p->phase ? p->phase : "no phase", (unsigned long long)p->size, p->nth_at_site,
-                op_fault_text[r->fault], op_mode_text[r->mode]);
+        const op_point *p = point_of(s, r);
+        if (r->point < 0)
+            fprintf(f, "FINDING %s: a budget of %llu bytes", op_verdict_text[r->verdict],
+                    (unsigned long long)r->budget);
+        else
+            fprintf(f, "FINDING %s: point %d, %s %s (%s, %llu bytes, call %d there), %s %s",
+                    op_verdict_text[r->verdict], r->point + 1, op_table[p->id].name, p->site,
+                    *p->phase ? p->phase : "no phase", (unsigned long long)p->size, p->nth_at_site,
+                    op_fault_text[r->fault], op_mode_text[r->mode]);
         if (r->second >= 0) fprintf(f, ", then at %s", r->second_site);
         fprintf(f, "\n  %s\n  repeat: ", *r->why ? r->why : op_verdict_text[r->verdict]);
         repeat(f, r, t);
@@ -77,7 +90,7 @@ static void quoted(FILE *f, const char *s)
 static void json_result(FILE *f, const op_sweep_file *s, int i, const op_tally *t, int full)
 {
     const op_result *r = &s->result[i];
-    const op_point *p = &s->point[r->point];
+    const op_point *p = point_of(s, r);
     fprintf(f, "{\"run\":%d,\"point\":%d,\"call\":\"%s\",\"site\":", i, r->point + 1,
             op_table[p->id].name);
     quoted(f, p->site);
@@ -89,13 +102,20 @@ static void json_result(FILE *f, const op_sweep_file *s, int i, const op_tally *
         op_verdict_text[r->verdict]);
     fprintf(f, ",\"inherited_from\":%d,\"retries\":%lld,\"splits\":%lld,\"dropped\":%lld",
             r->inherited, (long long)r->retries, (long long)r->splits, (long long)r->dropped);
+    if (r->measure > 0) {
+        fprintf(f, ",\"measure\":%.3g,\"worst\":", r->measure);
+        quoted(f, r->worst);
+    }
+    if (r->point < 0) fprintf(f, ",\"budget\":%llu", (unsigned long long)r->budget);
     if (r->second >= 0) {
         fputs(",\"second_site\":", f);
         quoted(f, r->second_site);
     }
-    if (full) {
+    if (full || *r->why) {
         fputs(",\"why\":", f);
         quoted(f, r->why);
+    }
+    if (full) {
         fputs(",\"repeat\":\"", f);
         char command[2048];
         FILE *m = fmemopen(command, sizeof command, "w");
@@ -163,9 +183,12 @@ int op_write_junit(FILE *f, const op_sweep_file *s, const op_tally *t)
             t->runs, t->findings, t->seconds);
     for (int i = 0; i < s->nresults; i++) {
         const op_result *r = &s->result[i];
-        const op_point *p = &s->point[r->point];
-        fprintf(f, "<testcase classname=\"%s\" name=\"point %d ", op_table[p->id].name,
-                r->point + 1);
+        const op_point *p = point_of(s, r);
+        fprintf(f, "<testcase classname=\"%s\" name=\"", op_table[p->id].name);
+        if (r->point < 0)
+            fprintf(f, "budget %llu ", (unsigned long long)r->budget);
+        else
+            fprintf(f, "point %d ", r->point + 1);
         xml(f, p->site);
         fprintf(f, " %s %s\">", op_fault_text[r->fault], op_mode_text[r->mode]);
         if (op_verdict_finding[r->verdict]) {

@@ -11,5 +11,5 @@ const int op_verdict_finding[OP_VERDICT_COUNT] = {
     OP_VERDICTS(X)
 #undef X
 };
-const char *const op_mode_text[OP_MODES] = {"once", "persistent"};
+const char *const op_mode_text[OP_MODES] = {"once", "persistent", "budget"};
 const char *const op_fault_text[OP_FAULTS] = {"oom", "status", "sticky"};

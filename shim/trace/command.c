@@ -34,8 +34,26 @@ static void text(const char *s, int form)
     }
 }
 
+static void step(const op_step_event *e, int form)
+{
+    static const char *const shape[] = {
+        "%12.6f step: %llu points, %llu trained, %llu dropped, %u attempts, %u splits%s\n", "",
+        "{\"seconds\":%.9f,\"points\":%llu,\"trained\":%llu,\"dropped\":%llu,\"attempts\":%u,"
+        "\"splits\":%u%s}\n"};
+    if (form == CSV) return; /* its columns are those of calls */
+    printf(shape[form], (double)e->ns * 1e-9, (unsigned long long)e->points,
+           (unsigned long long)e->trained, (unsigned long long)e->dropped, e->attempts, e->splits,
+           !e->failed     ? ""
+           : form == JSON ? ",\"failed\":true"
+                          : ", failed");
+}
+
 static void event(const op_trace *t, const op_event *e, int form)
 {
+    if (e->kind == OP_RECORD_STEP) {
+        step((const op_step_event *)(const void *)e, form);
+        return;
+    }
     static const char *const shape[] = {
         "%12.6f t%u s%u %-28s %12llu bytes  #%-8llu -> %d%s  ", "%.9f,%u,%u,%s,%llu,%llu,%d,%s,",
         "{\"seconds\":%.9f,\"thread\":%u,\"stream\":%u,\"call\":\"%s\",\"bytes\":%llu,\"pointer\":"

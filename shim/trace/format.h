@@ -1,23 +1,35 @@
 /* format.h - a trace on disk: records of 64 bytes, each written whole before its kind is, so that a
  * process killed at any moment leaves a readable file that lacks at most the event in flight. The
  * file is longer than what was written: a record of kind 0 is the end. Native byte order; a reader
- * of another one sees it by the magic. */
+ * of another one sees it by the magic.
+ *
+ * A recording is the same with a ring: names at the beginning, then room for the last events, over
+ * which the writer goes again and again; next counts all that were ever written. */
 #ifndef OP_TRACE_FORMAT_H
 #define OP_TRACE_FORMAT_H
 #include <stddef.h>
 #include <stdint.h>
 
 #define OP_TRACE_MAGIC   0x656361727470706full /* "opptrace" */
-#define OP_TRACE_VERSION 1
+#define OP_TRACE_VERSION 2
 
-enum { OP_RECORD_END, OP_RECORD_HEAD, OP_RECORD_NAME, OP_RECORD_EVENT };
+enum {
+    OP_RECORD_END,
+    OP_RECORD_HEAD,
+    OP_RECORD_NAME,
+    OP_RECORD_EVENT,
+    OP_RECORD_STEP,
+    OP_RECORD_DEVICE
+};
 enum { OP_NAME_CALL, OP_NAME_SITE, OP_NAME_PHASE, OP_NAME_KINDS };
 enum { OP_NAME_BYTES = 48 };
 
 typedef struct op_head {
     uint64_t magic, pid, start_ns; /* CLOCK_REALTIME at the start */
     uint32_t version, record_bytes;
-    char unused[28];
+    uint64_t next;                                 /* of a ring: events written so far */
+    uint32_t ring_first, ring_records;             /* 0: a plain trace */
+    uint32_t steps_failed, steps_dropping, unused; /* of a ring: of the whole run */
     uint8_t kind, pad[3];
 } op_head;
 
@@ -36,14 +48,34 @@ typedef struct op_event {
     int32_t result; /* what the program was told */
     uint32_t site;
     uint16_t call, thread, stream, phase;
-    uint8_t injected, unused[19];
+    uint64_t live;    /* of a recording: device bytes held after it */
+    uint32_t ordinal; /* of the call among those of its name at its site, from 1 */
+    uint8_t injected, unused[7];
     uint8_t kind, pad[3];
 } op_event;
 
-_Static_assert(sizeof(op_head) == 64 && sizeof(op_name) == 64 && sizeof(op_event) == 64,
+/* A step that the program marked has ended (oomproof_step_end). */
+typedef struct op_step_event {
+    uint64_t ns, points, trained, dropped;
+    uint32_t attempts, retries, splits, failed;
+    char unused[12];
+    uint8_t kind, pad[3];
+} op_step_event;
+
+/* The card, at the first event of a recording. */
+typedef struct op_device_record {
+    uint64_t total, free;
+    int32_t runtime, driver; /* versions, as cudaRuntimeGetVersion gives them */
+    char name[36];
+    uint8_t kind, pad[3];
+} op_device_record;
+
+_Static_assert(sizeof(op_head) == 64 && sizeof(op_name) == 64 && sizeof(op_event) == 64 &&
+                   sizeof(op_step_event) == 64 && sizeof(op_device_record) == 64,
                "records are of 64 bytes");
 _Static_assert(offsetof(op_head, kind) == 60 && offsetof(op_name, kind) == 60 &&
-                   offsetof(op_event, kind) == 60,
+                   offsetof(op_event, kind) == 60 && offsetof(op_step_event, kind) == 60 &&
+                   offsetof(op_device_record, kind) == 60,
                "the kind is the last thing written, at one place");
 
 #endif

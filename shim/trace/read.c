@@ -9,10 +9,13 @@ enum { MOST = 1 << 16, LONGEST = 4 * OP_NAME_BYTES };
 struct op_trace {
     const unsigned char *p;
     size_t n, at;
+    size_t left, from; /* of a ring: events to come; record of the next one */
     op_head head;
     op_event event;
+    op_device_record device;
     char **name[OP_NAME_KINDS]; /* [names] */
     size_t names[OP_NAME_KINDS];
+    int whole; /* names of a ring were read */
     const char *damage;
 };
 
@@ -35,6 +38,9 @@ op_trace *op_trace_open(const void *bytes, size_t n, char *error, size_t error_b
         why = "not a trace";
     else if (t->head.version != OP_TRACE_VERSION || t->head.record_bytes != 64)
         why = "a trace of another version";
+    else if (t->head.ring_records &&
+             ((uint64_t)t->head.ring_first + t->head.ring_records > n / 64 || !t->head.ring_first))
+        why = "a recording that was cut short";
     if (why) {
         snprintf(error, error_bytes, "%s", why);
         free(t);
@@ -108,12 +114,50 @@ static int take_name(op_trace *t)
     return keep_name(t, of, id, text);
 }
 
+/* The names of a ring come before it. */
+static void take_names(op_trace *t)
+{
+    while (!t->damage && t->at / 64 < t->head.ring_first && t->p[t->at + 60] != OP_RECORD_END)
+        if (t->p[t->at + 60] == OP_RECORD_DEVICE) {
+            memcpy(&t->device, t->p + t->at, sizeof t->device);
+            t->at += 64;
+        } else if (t->p[t->at + 60] != OP_RECORD_NAME || !take_name(t))
+            t->damage = "a name is damaged";
+    uint64_t r = t->head.ring_records;
+    t->left = t->head.next < r ? t->head.next : r;
+    t->from = t->head.next < r ? 0 : t->head.next % r;
+}
+
+static const op_event *next_of_ring(op_trace *t)
+{
+    while (t->left) { /* one that was being written when the process ended is passed over */
+        const unsigned char *p = t->p + 64 * (t->head.ring_first + t->from);
+        t->left--;
+        t->from = (t->from + 1) % t->head.ring_records;
+        if (p[60] != OP_RECORD_EVENT && p[60] != OP_RECORD_STEP) continue;
+        memcpy(&t->event, p, sizeof t->event);
+        return &t->event;
+    }
+    return NULL;
+}
+
+const op_device_record *op_trace_device(const op_trace *t)
+{
+    return t->device.kind ? &t->device : NULL;
+}
+
 const op_event *op_trace_next(op_trace *t)
 {
+    if (t->head.ring_records) {
+        if (!t->whole) take_names(t);
+        t->whole = 1;
+        return t->damage ? NULL : next_of_ring(t);
+    }
     while (!t->damage && t->n - t->at >= 64) {
         memcpy(&t->event, t->p + t->at, sizeof t->event);
         switch (t->event.kind) {
         case OP_RECORD_END: return NULL;
+        case OP_RECORD_STEP:
         case OP_RECORD_EVENT: t->at += 64; return &t->event;
         case OP_RECORD_NAME:
             if (!take_name(t)) t->damage = "a name is damaged";

@@ -1,106 +1,19 @@
-/* write.c - the trace of this process: one file, grown in pieces whose room is asked for first, so
- * that a full disk ends the trace and not the program. */
+/* write.c - what goes into the trace of this process: names, each once, and an event a call. */
 #define _GNU_SOURCE
 #include "trace/write.h"
+#include "live.h"
+#include "oomproof.h"
 #include "site.h"
 #include "state.h"
-#include "trace/format.h"
-#include <errno.h>
-#include <fcntl.h>
+#include "trace/file.h"
+#include "trace/ordinal.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
-
-#define PIECE ((size_t)1 << 20)
 
 int op_tracing;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char path[4096];
-static int fd = -1, others; /* others: a forked child opens a file of its own */
-static char *piece;
-static size_t used, written; /* bytes of the piece; of the file before it */
-static struct timespec start;
-
-static uint64_t since_start(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)(t.tv_sec - start.tv_sec) * 1000000000u + (uint64_t)t.tv_nsec -
-           (uint64_t)start.tv_nsec;
-}
-
-static void give_up(const char *why)
-{
-    fprintf(stderr, "oomproof: %s: %s; the run goes on, what follows is not in the trace\n", path,
-            why);
-    if (fd >= 0) close(fd);
-    if (piece) munmap(piece, PIECE);
-    fd = -1;
-    piece = NULL;
-    OP_WRITE(op_tracing, 2); /* counts what is lost */
-}
-
-/* The next record's place; NULL: the trace has ended. Under the lock. */
-static void *place(void)
-{
-    if (piece && used < PIECE) {
-        used += 64;
-        return piece + used - 64;
-    }
-    if (fd < 0) return NULL;
-    if (piece) {
-        munmap(piece, PIECE);
-        piece = NULL;
-        written += PIECE;
-    }
-    int e = posix_fallocate(fd, (off_t)written, (off_t)PIECE);
-    if (e) {
-        give_up(strerror(e));
-        return NULL;
-    }
-    void *p = mmap(NULL, PIECE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)written);
-    if (p == MAP_FAILED) {
-        give_up(strerror(errno));
-        return NULL;
-    }
-#ifdef MADV_POPULATE_WRITE /* one call for 256 page faults, where the kernel knows it */
-    madvise(p, PIECE, MADV_POPULATE_WRITE);
-#endif
-    piece = p;
-    used = 64;
-    return p;
-}
-
-static void open_trace(void)
-{
-    char own[4200];
-    struct timespec now;
-    snprintf(own, sizeof own, "%s", path);
-    fd = others ? -1 : open(own, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0) {
-        snprintf(own, sizeof own, "%s.%ld", path, (long)getpid());
-        fd = open(own, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    }
-    clock_gettime(CLOCK_MONOTONIC, &start);
-    clock_gettime(CLOCK_REALTIME, &now);
-    OP_WRITE(op_tracing, 1);
-    if (fd < 0) {
-        give_up(strerror(errno));
-        return;
-    }
-    op_head *h = place();
-    if (!h) return;
-    *h = (op_head){.magic = OP_TRACE_MAGIC,
-                   .pid = (uint64_t)getpid(),
-                   .start_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
-                   .version = OP_TRACE_VERSION,
-                   .record_bytes = 64};
-    __atomic_store_n(&h->kind, OP_RECORD_HEAD, __ATOMIC_RELEASE);
-}
 
 /* ---- names, each written once ---- */
 enum { NAMES = 8192 };
@@ -115,7 +28,7 @@ static void write_name(int of, uint32_t id, const char *text)
 {
     size_t n = strlen(text);
     do {
-        op_name *r = place();
+        op_name *r = op_trace_place(0);
         if (!r) return;
         size_t k = n < OP_NAME_BYTES ? n : OP_NAME_BYTES;
         memset(r, 0, sizeof *r - 4);
@@ -159,6 +72,7 @@ static struct {
     unsigned epoch;
 } fixed[1024];
 static uint32_t call_id[OP_CALLS];
+static op_ordinals ordinals;
 static __thread struct {
     unsigned changed, epoch;
     uint32_t phase, tag; /* tag 0: none was said */
@@ -190,16 +104,12 @@ static void read_said(void)
 static void child_of_fork(void)
 {
     if (!op_tracing) return;
-    if (piece) munmap(piece, PIECE); /* the parent's */
-    if (fd >= 0) close(fd);
-    piece = NULL;
-    fd = -1;
-    used = written = 0;
+    op_trace_leave();
     for (int i = 0; i < NAMES; i++) names[i].text = NULL; /* a new file has none yet */
     memset(next_id, 0, sizeof next_id);
     memset(call_id, 0, sizeof call_id);
+    op_ordinals_forget(&ordinals);
     epoch++;
-    others = 1;
     OP_WRITE(op_tracing, 3); /* opened at its first event */
     pthread_mutex_unlock(&lock);
 }
@@ -214,11 +124,36 @@ static void after_fork(void)
 
 void op_trace_start(void)
 {
-    const char *p = getenv("OOMPROOF_TRACE");
-    if (!p || !*p || strlen(p) >= sizeof path - 32) return;
-    strcpy(path, p);
+    if (!op_trace_asked()) return;
     pthread_atfork(before_fork, after_fork, child_of_fork);
     OP_WRITE(op_tracing, 3);
+}
+
+/* not in the table; a process without CUDA has none of them */
+extern __typeof__(cudaGetDeviceProperties) cudaGetDeviceProperties __attribute__((weak));
+extern __typeof__(cudaRuntimeGetVersion) cudaRuntimeGetVersion __attribute__((weak));
+extern __typeof__(cudaDriverGetVersion) cudaDriverGetVersion __attribute__((weak));
+
+/* Once, under the lock: the card. */
+static void write_device(void)
+{
+    size_t free_bytes = 0, total = 0;
+    struct cudaDeviceProp *about = calloc(1, sizeof *about);
+    op_device_record *r = op_trace_place(0);
+    if (r && about) {
+        memset(r, 0, sizeof *r - 4);
+        op_inside++;
+        int usable = REAL(cudaMemGetInfo)(&free_bytes, &total) == cudaSuccess;
+        if (usable && cudaGetDeviceProperties && cudaGetDeviceProperties(about, 0) == cudaSuccess)
+            snprintf(r->name, sizeof r->name, "%.35s", about->name);
+        if (cudaRuntimeGetVersion) cudaRuntimeGetVersion(&r->runtime);
+        if (cudaDriverGetVersion) cudaDriverGetVersion(&r->driver);
+        op_inside--;
+        r->total = total;
+        r->free = free_bytes;
+        __atomic_store_n(&r->kind, OP_RECORD_DEVICE, __ATOMIC_RELEASE);
+    }
+    free(about);
 }
 
 void op_trace_event(op_id call, int result, uint64_t pointer, uint64_t bytes, cudaStream_t stream,
@@ -227,15 +162,18 @@ void op_trace_event(op_id call, int result, uint64_t pointer, uint64_t bytes, cu
     const char *from = site ? site : op_site_of(caller, frame);
     int thread = op_thread_number();
     pthread_mutex_lock(&lock);
-    if (op_tracing == 3) open_trace();
+    if (op_tracing == 3 && op_trace_open_file() && op_trace_is_ring()) write_device();
     if (op_tracing == 1) {
         read_said();
         uint32_t at = said.tag ? said.tag : fixed_id(from);
         if (!call_id[call]) call_id[call] = name_id(OP_NAME_CALL, op_table[call].name);
-        op_event *e = place();
+        uint32_t ordinal = op_ordinal(&ordinals, call, at);
+        /* a recording keeps what came, what went and what failed */
+        int kept = !op_trace_is_ring() || pointer || result || (op_table[call].flags & OP_F_ALLOC);
+        op_event *e = kept ? op_trace_place(1) : NULL;
         if (e) {
             memset(e, 0, sizeof *e - 4);
-            e->ns = since_start();
+            e->ns = op_trace_now();
             e->pointer = pointer;
             e->bytes = bytes;
             e->result = result;
@@ -244,10 +182,27 @@ void op_trace_event(op_id call, int result, uint64_t pointer, uint64_t bytes, cu
             e->thread = (uint16_t)thread;
             e->stream = (uint16_t)op_stream_number(stream);
             e->phase = (uint16_t)said.phase;
+            e->live = op_trace_is_ring() ? op_live_bytes() : 0;
+            e->ordinal = ordinal;
             e->injected = (uint8_t)injected;
-            __atomic_store_n(&e->kind, OP_RECORD_EVENT, __ATOMIC_RELEASE);
+            op_trace_placed(&e->kind, OP_RECORD_EVENT);
+            if (result && result != cudaErrorNotReady) op_trace_failed();
         }
     }
     if (op_tracing == 2) __atomic_fetch_add(&op_shared->trace_lost, 1, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&lock);
+}
+
+void op_trace_step(const op_step_event *step)
+{
+    if (!OP_READ(op_tracing)) return;
+    pthread_mutex_lock(&lock);
+    op_trace_outcome(step->failed != 0, step->dropped != 0);
+    op_step_event *e = op_tracing == 1 ? op_trace_place(1) : NULL;
+    if (e) {
+        memcpy(e, step, offsetof(op_step_event, kind));
+        e->ns = op_trace_now();
+        op_trace_placed(&e->kind, OP_RECORD_STEP);
+    }
     pthread_mutex_unlock(&lock);
 }

@@ -2,6 +2,7 @@
 #ifndef OP_TRACE_WRITE_H
 #define OP_TRACE_WRITE_H
 #include "calls.h"
+#include "trace/format.h"
 #include <cuda_runtime_api.h>
 #include <stdint.h>
 
@@ -9,5 +10,6 @@ extern int op_tracing; /* 0: no trace is asked for */
 void op_trace_start(void);
 void op_trace_event(op_id call, int result, uint64_t pointer, uint64_t bytes, cudaStream_t stream,
                     int injected, const char *site, void *caller, void *frame);
+void op_trace_step(const op_step_event *step); /* its time and kind are set here */
 
 #endif

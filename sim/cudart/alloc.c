@@ -57,6 +57,11 @@ API cudaError_t cudaMalloc3D(struct cudaPitchedPtr *out, struct cudaExtent e)
     LEAVE(error);
 }
 
+int sim_device_around(uint64_t address, uint64_t *from, uint64_t *bytes)
+{
+    return sim_memory_around(address, from, bytes) || sim_host_around(address, from, bytes);
+}
+
 char *sim_device_at(uint64_t address, size_t bytes)
 {
     char *p = sim_memory_at(address, bytes);

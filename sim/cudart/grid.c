@@ -156,6 +156,11 @@ static void fiber_main(void)
 {
     worker *w = sim_worker;
     fiber *me = w->current;
+    if (w->running->info->all) {
+        load(w, me);
+        w->running->info->all(&w->ctx, w->arguments);
+        w->started = w->ended = w->threads;
+    }
     while (w->started < w->threads) {
         next_thread(w, me);
         w->running->info->entry(&w->ctx, w->arguments);
@@ -291,9 +296,15 @@ static int gather(int n)
     return n - 1 < crew.started ? n : crew.started + 1;
 }
 
-static void prepare(worker *w, const sim_function *f, dim3 g, dim3 b, size_t dynamic_shared,
-                    void **args, int many)
+static int prepare(worker *w, const sim_function *f, dim3 g, dim3 b, size_t dynamic_shared,
+                   void **args, int many)
 {
+    if (w->near_room <= f->info->naccess) {
+        sim_near *more = realloc(w->ctx.near, sizeof *more * (f->info->naccess + 1));
+        if (!more) return 0;
+        w->ctx.near = more;
+        w->near_room = f->info->naccess + 1;
+    }
     reset(w);
     w->running = f;
     w->arguments = args;
@@ -305,6 +316,8 @@ static void prepare(worker *w, const sim_function *f, dim3 g, dim3 b, size_t dyn
     w->ctx.shared_bytes = f->info->static_shared + (uint32_t)dynamic_shared;
     w->ctx.rt = &sim_services;
     w->ctx.many = many;
+    memset(w->ctx.near, 0, sizeof *w->ctx.near * f->info->naccess);
+    return 1;
 }
 
 int sim_grid_run(const sim_function *f, dim3 g, dim3 b, size_t dynamic_shared, void **args)
@@ -320,7 +333,9 @@ int sim_grid_run(const sim_function *f, dim3 g, dim3 b, size_t dynamic_shared, v
     if ((uint64_t)n > job.nblocks) n = (int)job.nblocks;
     if (job.nblocks * b.x * b.y * b.z < 1024) n = 1; /* not worth waking anybody */
     if (n > 1) n = gather(n);
-    for (int i = 0; i < n; i++) prepare(workers[i], f, g, b, dynamic_shared, args, n > 1);
+    for (int i = 0; i < n; i++)
+        if (!prepare(workers[i], f, g, b, dynamic_shared, args, n > 1))
+            return cudaErrorLaunchFailure;
     if (n > 1) {
         pthread_mutex_lock(&crew.lock);
         crew.wanted = n;

@@ -32,6 +32,15 @@ char *sim_host_at(uint64_t address, size_t bytes)
     return find((const void *)(uintptr_t)address, bytes) ? (char *)(uintptr_t)address : NULL;
 }
 
+int sim_host_around(uint64_t address, uint64_t *from, uint64_t *bytes)
+{
+    region *x = find((const void *)(uintptr_t)address, 1);
+    if (!x) return 0;
+    *from = (uint64_t)(uintptr_t)x->p;
+    *bytes = x->bytes;
+    return 1;
+}
+
 int sim_pinned(const void *p, size_t bytes)
 {
     region *x = find(p, bytes);

@@ -341,6 +341,15 @@ char *sim_memory_at(uint64_t address, size_t bytes)
     return (char *)(uintptr_t)(address + (uint64_t)M.delta);
 }
 
+int sim_memory_around(uint64_t address, uint64_t *from, uint64_t *bytes)
+{
+    block *b = find_used(address);
+    if (!b || b->private_entry == SIM_HEAP) return 0;
+    *from = M.base + b->at;
+    *bytes = b->asked;
+    return 1;
+}
+
 int sim_memory_is_device(const void *p)
 {
     return M.span && (uint64_t)(uintptr_t)p - M.base < M.span;

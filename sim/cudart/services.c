@@ -39,7 +39,7 @@ static void tick(sim_ctx *c, const char *kernel, int line)
         sim_raise(c, SIM_TRAP, kernel, line,
                   "the launch used up its steps (OOMPROOF_SIM_STEPS): it does not end");
     if (sim_grid_failed()) sim_stop(w, SIM_TRAP); /* the first error is the one that counts */
-    if (++w->current->ticks % SPINS == 0) sim_give_way(w);
+    if (!w->running->info->all && ++w->current->ticks % SPINS == 0) sim_give_way(w);
 }
 
 /* What kernels share: the heap, and lists of blocks that it changes. */
@@ -56,14 +56,18 @@ static int in_parameters(const worker *w, uint64_t a, uint32_t n)
     return 0;
 }
 
-static char *address(sim_ctx *c, uint64_t a, uint32_t n, int access)
+static char *address(sim_ctx *c, uint64_t a, uint32_t n, int access, sim_near *near)
 {
     worker *w = (worker *)c;
     if (a - (uint64_t)(uintptr_t)c->shared + n <= c->shared_bytes) return (char *)(uintptr_t)a;
     if (a - c->stack + n <= c->stack_bytes) return (char *)(uintptr_t)a;
     if (access == SIM_READ && in_parameters(w, a, n)) return (char *)(uintptr_t)a;
     if (c->many) pthread_mutex_lock(&shared);
+    uint64_t from, bytes;
     char *host = sim_device_at(a, n);
+    /* blocks of the device heap come and go while the grid runs */
+    if (host && near && sim_device_around(a, &from, &bytes))
+        *near = (sim_near){from, bytes - n + 1, (int64_t)((uint64_t)(uintptr_t)host - a)};
     if (c->many) pthread_mutex_unlock(&shared);
     if (host) return host;
     sim_say("kernel %s: illegal %s of %u bytes at %#llx: %s, %s", w->running->name,
@@ -107,7 +111,7 @@ static int print(sim_ctx *c, const char *format, const void *args)
             p += 8;
             if (*s == 's') {
                 spec[n++] = 's', spec[n] = 0;
-                printf(spec, address(c, v, 1, 1));
+                printf(spec, address(c, v, 1, 1, NULL));
             } else {
                 spec[n++] = 'l', spec[n++] = 'l', spec[n++] = *s == 'p' ? 'x' : *s, spec[n] = 0;
                 printf(spec, (unsigned long long)v);

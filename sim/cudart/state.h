@@ -121,6 +121,7 @@ int sim_host_has(size_t bytes); /* 0: the host itself would run out, and it was 
 /* ---- host.c: host memory that the device may use ---- */
 /* Address, for the device and for the host, of [p, p + bytes) in one block; NULL: not in one. */
 char *sim_host_at(uint64_t address, size_t bytes);
+int sim_host_around(uint64_t address, uint64_t *from, uint64_t *bytes); /* as sim_device_around */
 int sim_pinned(const void *p, size_t bytes); /* inside one block of pinned host memory */
 int sim_managed(const void *p);
 cudaError_t sim_managed_free(void *p);
@@ -139,6 +140,8 @@ void sim_pools_settle(void); /* at a call that waits: above its threshold a pool
 /* ---- alloc.c ---- */
 /* Host address of what the device reaches at an address: its own memory or shared host memory. */
 char *sim_device_at(uint64_t address, size_t bytes);
+/* The allocation around it; 0: none that stays while a kernel runs. */
+int sim_device_around(uint64_t address, uint64_t *from, uint64_t *bytes);
 
 /* ---- memory.c ---- */
 cudaError_t sim_memory_start(void); /* reads OOMPROOF_SIM_MEMORY; idempotent */
@@ -148,6 +151,7 @@ size_t sim_memory_heap_bytes(uint64_t address); /* of a block of that heap; 0: n
 cudaError_t sim_memory_free(void *p);
 /* Host address of a device range inside one allocation; NULL: not one. */
 char *sim_memory_at(uint64_t address, size_t bytes);
+int sim_memory_around(uint64_t address, uint64_t *from, uint64_t *bytes); /* as sim_device_around */
 int sim_memory_is_device(const void *p); /* inside the address window */
 void sim_memory_window(sim_ctx *c);
 void sim_memory_info(size_t *free_bytes, size_t *total);

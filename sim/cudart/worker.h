@@ -44,6 +44,7 @@ typedef struct worker {
     uint32_t threads, started, ended; /* of the block */
     sim_u3 next_tid;
     char *shared_memory;
+    uint32_t near_room; /* of ctx.near */
     uint64_t steps;
     sigjmp_buf stop;
     volatile int stopped_by;

@@ -135,6 +135,7 @@ static void jump(emit *e, const char *label)
         refuse(e, "no label %s", label);
         return;
     }
+    e->loops |= to < e->at;
     if (to < e->at)
         fprintf(e->out,
                 "{ if (__builtin_expect(--ticks == 0, 0)) { ticks = SIM_TICKS; C->rt->tick(C, "
@@ -180,8 +181,10 @@ static void control(emit *e, const stmt *s)
             refuse(e, "exit inside a function");
     } else if (!strcmp(s->op, "trap"))
         fprintf(e->out, "C->rt->raise(C, SIM_TRAP, KERNEL, %d, \"trap\");", s->line);
-    else if (!strcmp(s->op, "call"))
+    else if (!strcmp(s->op, "call")) {
+        e->loops = 1; /* a recursion is a loop */
         emit_call(e, s);
+    }
 }
 
 /* The instruction goes to a buffer first: a refused one must not leave half a statement. */
@@ -229,7 +232,7 @@ static void statement(emit *e, const stmt *s)
 static void func_head(emit *e, const func *f)
 {
     if (f->entry) {
-        fprintf(e->out, "static void entry(sim_ctx *C, void **args)");
+        fprintf(e->out, "static void body(sim_ctx *C, void **args, sim_u3 tid)");
         return;
     }
     fprintf(e->out, "static void F%s(sim_ctx *C", c_name(e, f->name));
@@ -387,13 +390,14 @@ int sim_ptx_emit(const sim_ptx *m, int kernel, FILE *out)
     for (int n = 1; n <= e.nused; n++)
         for (int i = 0; i < m->nvar; i++)
             if (e.used_var[i] == n) fprintf(out, "\"%s\", ", m->var[i].name);
+    int apart = !e.barriers && !(e.loops && e.spins);
     fprintf(out,
-            "0};\n__attribute__((visibility(\"default\"))) const sim_kernel_info sim_kernel = "
-            "{SIM_RT_ABI, "
-            "KERNEL, entry, %llu, %llu, %d, param_bytes, %d, vars, %d};\n",
+            "0};\n%s__attribute__((visibility(\"default\"))) const sim_kernel_info sim_kernel = "
+            "{SIM_RT_ABI, KERNEL, %s, %llu, %llu, %d, param_bytes, %d, vars, %d, %u, %s};\n",
+            apart ? "ALL_THREADS\n" : "ONE_THREAD\n", apart ? "0" : "entry",
             (unsigned long long)shared,
             (unsigned long long)(e.local > UINT32_MAX ? UINT32_MAX : e.local), k->nparam, e.nused,
-            e.barriers);
+            e.barriers, e.naccess, apart ? "all" : "0");
     result = ferror(out) ? -1 : e.refused;
 done:
     if (text) fclose(text);

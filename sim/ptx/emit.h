@@ -29,6 +29,8 @@ typedef struct emit {
     int *used_var; /* [m->nvar] position in sim_vars + 1, or 0 */
     int nused;
     int barriers;
+    int loops, spins; /* a jump backwards or a call; what a thread could wait with, in a loop */
+    uint32_t naccess;
     const char *reached; /* [m->nfunc] functions in this kernel's C */
     uint64_t local;      /* bytes of .local variables of all functions */
 } emit;

@@ -49,6 +49,7 @@ static void load_store(emit *e, const stmt *s)
         return;
     }
     int spin = load && (has(s, "volatile") || has(s, "acquire") || has(s, "relaxed"));
+    e->spins |= spin;
     fprintf(e->out, "char *a_ = %s; ",
             address(e, s->arg[load ? 1 : 0], space, (uint32_t)(n * bytes), load ? 1 : 2));
     if (load) {
@@ -74,6 +75,7 @@ static void atomic(emit *e, const stmt *s)
               "inc dec b16 b32 u32 s32 b64 u64 s64 f32 f64 ftz noftz "))
         return;
     int cas = has(s, "cas");
+    e->spins |= !red;
     if (!c || s->narg != at + (cas ? 3 : 2) || (bits_of(t) == 16 && !cas)) {
         refuse(e, "%d operands of type .%s", s->narg, t);
         return;
@@ -296,9 +298,10 @@ void emit_warp(emit *e, const stmt *s)
         match(e, s);
     else if (!strcmp(s->op, "activemask"))
         wr(e, s->arg[0], "u32", "C->rt->activemask(C)");
-    else if (!strcmp(s->op, "nanosleep"))
+    else if (!strcmp(s->op, "nanosleep")) {
+        e->spins = 1;
         fprintf(e->out, "C->rt->tick(C, KERNEL, %d);", s->line);
-    else
+    } else
         fprintf(e->out, "if (C->many) __atomic_thread_fence(__ATOMIC_SEQ_CST); else "
                         "__atomic_signal_fence(__ATOMIC_SEQ_CST);");
 }
@@ -348,9 +351,9 @@ void emit_call(emit *e, const stmt *s)
     if (!strcmp(callee, "vprintf") && nret == 1 && narg == 2) {
         fprintf(e->out,
                 "*(int32_t *)%s = C->rt->printf(C, ga_(C, base, bytes, delta, *(uint64_t *)%s, 1, "
-                "1, KERNEL, %d), "
+                "1, %u, KERNEL, %d), "
                 "*(void **)%s);",
-                storage(e, ret[0]), storage(e, arg[0]), s->line, storage(e, arg[1]));
+                storage(e, ret[0]), storage(e, arg[0]), e->naccess++, s->line, storage(e, arg[1]));
         return;
     }
     if (!strcmp(callee, "__assertfail")) {

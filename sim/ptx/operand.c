@@ -58,7 +58,7 @@ static const char *special(emit *e, const char *o)
     for (size_t i = 0; dot && i < sizeof ids / sizeof *ids; i++)
         if ((size_t)(dot - o) == strlen(ids[i][0]) && !strncmp(o, ids[i][0], (size_t)(dot - o)) &&
             dot[1] && strchr("xyz", dot[1]) && !dot[2])
-            return fmt(e, "C->%s.%c", ids[i][1], dot[1]);
+            return fmt(e, e->f->entry && !i ? "%s.%c" : "C->%s.%c", ids[i][1], dot[1]);
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         if (!strcmp(o, plain[i][0])) return plain[i][1];
     return NULL;
@@ -223,5 +223,6 @@ const char *address(emit *e, const char *o, const char *space, uint32_t n, int a
     const char *a = fmt(e, "(%s + (int64_t)%s)", rd(e, inside, "u64"), offset);
     if (!strcmp(space, "shared")) return fmt(e, "sa_(C, %s, %u, KERNEL, %d)", a, n, e->s->line);
     if (!strcmp(space, "local")) return fmt(e, "la_(C, %s, %u, KERNEL, %d)", a, n, e->s->line);
-    return fmt(e, "ga_(C, base, bytes, delta, %s, %u, %d, KERNEL, %d)", a, n, access, e->s->line);
+    return fmt(e, "ga_(C, base, bytes, delta, %s, %u, %d, %u, KERNEL, %d)", a, n, access,
+               e->naccess++, e->s->line);
 }

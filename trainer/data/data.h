@@ -37,13 +37,14 @@ pt_status pt_class_map_load(const char *path, pt_class_map *out);
  */
 pt_status pt_read_file(const char *path, const pt_class_map *map, pt_scene *out);
 
-/* A data set: paths (file, folder, list) and "rooms:N[,max=P]" in the order given. */
+/* A data set: paths (file, folder, list) and "rooms:N[,min=P][,max=P]" in the order given. */
 typedef struct pt_dataset pt_dataset;
 typedef struct pt_data_options {
     const char *const *paths; /* as on the command line */
     int npaths;
     const char *class_map; /* path, or NULL: rooms bring their own labels; files need one */
     float voxel;           /* for scenes whose list entry names none; > 0 */
+    int unlabelled;        /* files need no class map: nothing is learnt from them */
     int skip_bad;          /* a bad file is reported on stderr and left out */
     uint64_t seed;         /* of the generated rooms */
 } pt_data_options;
@@ -56,9 +57,17 @@ int pt_dataset_skipped(const pt_dataset *d);
 pt_status pt_dataset_load(pt_dataset *d, int i, pt_scene *out);
 
 /* Generated room number i of a seed: labelled floor, walls, table, chairs, pole...; sizes are heavy
- * tailed between 500 and max_points. Same arguments, same room, on every machine. */
+ * tailed between its least and its most. Same arguments, same room, on every machine. classes 8 has
+ * shelves, which are as high and as grey as cupboards but open, and doors, which are walls' colour
+ * and height but stand out of them: neither height nor colour tells them apart. */
 #define PT_ROOM_CLASSES 6
-pt_status pt_room_make(uint64_t seed, int i, int64_t max_points, float voxel, pt_scene *out);
-int64_t pt_room_points(uint64_t seed, int i, int64_t max_points); /* its size, without making it */
+#define PT_ROOM_LEAST   500
+typedef struct pt_room {
+    int64_t least, most; /* points */
+    int classes;         /* 6 or 8 */
+    float voxel;
+} pt_room;
+pt_status pt_room_make(uint64_t seed, int i, const pt_room *r, pt_scene *out);
+int64_t pt_room_points(uint64_t seed, int i, const pt_room *r); /* its size, without making it */
 
 #endif

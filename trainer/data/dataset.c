@@ -18,12 +18,13 @@ typedef struct entry {
     char *path; /* NULL: a room */
     float voxel;
     int room;
-    int64_t max;
+    pt_room how;
 } entry;
 
 struct pt_dataset {
     entry *e;
-    int n, room_for, skipped, files, rooms, skip_bad, classes;
+    int n, room_for, skipped, files, skip_bad, classes;
+    int rooms; /* classes of the generated rooms; 0: there are none */
     pt_class_map map;
     int mapped;
     uint64_t seed;
@@ -174,31 +175,47 @@ static pt_status add_list(pt_dataset *d, const char *path)
     return st;
 }
 
-/* rooms:N[,max=P] */
+/* ",min=P" or ",max=P" at *at; 0: something else is there. */
+static int limit(char **at, const char *name, int64_t *out)
+{
+    size_t n = strlen(name);
+    if (strncmp(*at, name, n) || !isdigit((unsigned char)(*at)[n])) return 0;
+    *out = strtoll(*at + n, at, 10);
+    return 1;
+}
+
+/* rooms:N[,min=P][,max=P], rooms8:... */
 static pt_status add_rooms(pt_dataset *d, const char *text)
 {
-    char *end;
-    long long max = 300000, n = isdigit((unsigned char)text[6]) ? strtoll(text + 6, &end, 10)
-                                                                : (end = (char *)text + 6, 0);
-    if (n >= 1 && n <= 1000000 && !strncmp(end, ",max=", 5) && isdigit((unsigned char)end[5]))
-        max = strtoll(end + 5, &end, 10);
-    if (n < 1 || n > 1000000 || *end || max < 1 || max > 300000)
+    const char *number = strchr(text, ':') + 1;
+    char *end = (char *)number;
+    long long n = 0;
+    pt_room r = {.least = PT_ROOM_LEAST,
+                 .most = 300000,
+                 .classes = text[5] == '8' ? 8 : PT_ROOM_CLASSES,
+                 .voxel = d->voxel};
+    if (isdigit((unsigned char)*number)) n = strtoll(number, &end, 10);
+    limit(&end, ",min=", &r.least);
+    limit(&end, ",max=", &r.most);
+    if (n < 1 || n > 1000000 || *end || r.most < 1 || r.most > 300000 || r.least < 1 ||
+        r.least > 300000)
         return pt_fail(
             PT_ERR_INPUT,
-            "%s: expected rooms:N or rooms:N,max=P with N from 1 to 1000000 and P from 1 to 300000",
+            "%s: expected rooms:N[,min=P][,max=P] or rooms8:... with N from 1 to 1000000 "
+            "and P from 1 to 300000",
             text);
     for (int i = 0; i < n; i++) {
-        pt_status st = push(d, (entry){.voxel = d->voxel, .room = i, .max = max});
+        pt_status st = push(d, (entry){.room = i, .how = r});
         if (st != PT_OK) return st;
     }
-    d->rooms += (int)n;
+    if (d->rooms < r.classes) d->rooms = r.classes;
     return PT_OK;
 }
 
 static pt_status add(pt_dataset *d, const char *path)
 {
     struct stat st;
-    if (!strncmp(path, "rooms:", 6)) return add_rooms(d, path);
+    if (!strncmp(path, "rooms:", 6) || !strncmp(path, "rooms8:", 7)) return add_rooms(d, path);
     if (stat(path, &st) != 0) return pt_fail(PT_ERR_INPUT, "%s: %s", path, strerror(errno));
     if (S_ISREG(st.st_mode) && is_list(path)) return add_list(d, path);
     return add_path(d, path, d->voxel);
@@ -225,11 +242,11 @@ pt_status pt_dataset_open(const pt_data_options *o, pt_dataset **out)
     for (int i = 0; i < o->npaths; i++) TRY(add(d, o->paths[i]));
     if (d->n == 0)
         st = pt_fail(PT_ERR_INPUT, "no scene is left to train on");
-    else if (d->files && !d->mapped)
+    else if (d->files && !d->mapped && !o->unlabelled)
         st = pt_fail(PT_ERR_INPUT,
                      "files need a class map: --class-map FILE, a text file of lines \"from to\"");
-    else if (d->rooms && d->classes < PT_ROOM_CLASSES)
-        d->classes = PT_ROOM_CLASSES;
+    else if (d->rooms && d->classes < d->rooms)
+        d->classes = d->rooms;
 done:
     if (st != PT_OK)
         pt_dataset_free(d);
@@ -262,7 +279,7 @@ int pt_dataset_skipped(const pt_dataset *d)
 pt_status pt_dataset_load(pt_dataset *d, int i, pt_scene *out)
 {
     const entry *e = &d->e[i];
-    if (!e->path) return pt_room_make(d->seed, e->room, e->max, e->voxel, out);
+    if (!e->path) return pt_room_make(d->seed, e->room, &e->how, out);
     *out = (pt_scene){.voxel = e->voxel};
     return pt_read_file(e->path, d->mapped ? &d->map : NULL, out);
 }

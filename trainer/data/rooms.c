@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SMALLEST 500
-
 /* splitmix64 (Steele, Lea, Flood 2014) */
 static uint64_t mix(uint64_t x)
 {
@@ -26,13 +24,15 @@ static double uniform(source *s)
 
 /* Pareto with exponent 1: half of the rooms are below twice the smallest, one in a hundred above a
  * hundred times. Cut off at the largest. */
-int64_t pt_room_points(uint64_t seed, int i, int64_t max_points)
+int64_t pt_room_points(uint64_t seed, int i, const pt_room *r)
 {
     source s = {mix(seed) ^ mix((uint64_t)i + 1000003), 0};
-    double n = SMALLEST / (1 - uniform(&s) * (1 - (double)SMALLEST / 300000.0));
+    int64_t least = r->least > 0 ? r->least : PT_ROOM_LEAST;
+    if (least > r->most) least = r->most;
+    double n = (double)least / (1 - uniform(&s) * (1 - (double)least / 300000.0));
     int64_t points = (int64_t)n;
-    if (points > max_points) points = max_points;
-    return points < SMALLEST ? (max_points < SMALLEST ? max_points : SMALLEST) : points;
+    if (points > r->most) points = r->most;
+    return points < least ? least : points;
 }
 
 /* A rectangle in space: a corner, two edges; its area says how many points it gets. */
@@ -70,9 +70,31 @@ static void box(room *r, int label, double x, double y, double z, double w, doub
     add(r, label, x + w, y, z, 0, d, 0, 0, 0, h);
 }
 
-enum { FLOOR, WALL, TABLE, CHAIR, CUPBOARD, LAMP };
+enum { FLOOR, WALL, TABLE, CHAIR, CUPBOARD, LAMP, SHELF, DOOR, LABELS };
 
-static void furnish(room *r, source *s, double size)
+/* A shelf is a cupboard without front: three sides, a back and boards. A door is a slab in front of
+ * a wall, a hand's breadth off it. */
+static void furnish_more(room *r, source *s, double w, double d, double h, double unit)
+{
+    for (int k = 0; k < 2; k++) {
+        double x = uniform(s) * (w - 0.8 * unit), y = d - 0.42 * unit, wide = 0.8 * unit;
+        double deep = 0.4 * unit, high = 0.75 * h;
+        add(r, SHELF, x, y, 0, 0, deep, 0, 0, 0, high);
+        add(r, SHELF, x + wide, y, 0, 0, deep, 0, 0, 0, high);
+        add(r, SHELF, x, y + deep, 0, wide, 0, 0, 0, 0, high);
+        for (int b = 0; b < 4; b++)
+            add(r, SHELF, x, y, high * (0.25 + 0.25 * b), wide, 0, 0, 0, deep, 0);
+    }
+    for (int k = 0; k < 2; k++) {
+        double at = uniform(s), off = 0.15 * unit, wide = 0.9 * unit, high = 0.85 * h;
+        if (k)
+            box(r, DOOR, off, at * (d - wide), 0, 0.05 * unit, wide, high);
+        else
+            box(r, DOOR, at * (w - wide), off, 0, wide, 0.05 * unit, high);
+    }
+}
+
+static void furnish(room *r, source *s, double size, int classes)
 {
     double w = size * (0.8 + 0.4 * uniform(s)), d = size * (0.8 + 0.4 * uniform(s)),
            h = fmin(2.6, 0.6 * size);
@@ -95,6 +117,7 @@ static void furnish(room *r, source *s, double size)
     /* y before x: two draws in one call would come in the compiler's order */
     double y = d * (0.3 + 0.4 * uniform(s)), x = w * (0.3 + 0.4 * uniform(s));
     box(r, LAMP, x, y, 0, 0.06, 0.06, 0.7 * h);
+    if (classes > PT_ROOM_CLASSES) furnish_more(r, s, w, d, h, unit);
 }
 
 static pt_status allocate(pt_scene *out, int64_t n)
@@ -108,13 +131,14 @@ static pt_status allocate(pt_scene *out, int64_t n)
     return pt_fail(PT_ERR_HOST, "no host memory for a room of %lld points", (long long)n);
 }
 
-pt_status pt_room_make(uint64_t seed, int i, int64_t max_points, float voxel, pt_scene *out)
+pt_status pt_room_make(uint64_t seed, int i, const pt_room *how, pt_scene *out)
 {
-    static const float colour[PT_ROOM_CLASSES][3] = {{0.45f, 0.35f, 0.25f}, {0.85f, 0.85f, 0.8f},
-                                                     {0.6f, 0.4f, 0.2f},    {0.2f, 0.3f, 0.6f},
-                                                     {0.5f, 0.5f, 0.5f},    {0.9f, 0.8f, 0.3f}};
+    static const float colour[LABELS][3] = {
+        {0.45f, 0.35f, 0.25f}, {0.85f, 0.85f, 0.8f}, {0.6f, 0.4f, 0.2f}, {0.2f, 0.3f, 0.6f},
+        {0.5f, 0.5f, 0.5f},    {0.9f, 0.8f, 0.3f},   {0.5f, 0.5f, 0.5f}, {0.85f, 0.85f, 0.8f}};
     source s = {mix(mix(seed) + (uint64_t)i * 7919), 0};
-    int64_t n = pt_room_points(seed, i, max_points);
+    int64_t n = pt_room_points(seed, i, how);
+    float voxel = how->voxel;
     room r = {.n = 0};
     *out = (pt_scene){.voxel = voxel};
     snprintf(out->name, sizeof out->name, "room-%d", i);
@@ -124,7 +148,7 @@ pt_status pt_room_make(uint64_t seed, int i, int64_t max_points, float voxel, pt
      * points to a voxel-sized square, whatever the voxel. area of the surfaces of a room of size s:
      * about 4 s^2. */
     double size = voxel * sqrt((double)n / 4 / 4);
-    furnish(&r, &s, size < 6 * voxel ? 6 * voxel : size);
+    furnish(&r, &s, size < 6 * voxel ? 6 * voxel : size, how->classes);
     for (int64_t k = 0; k < n; k++) {
         double pick = uniform(&s) * r.area, a = uniform(&s), b = uniform(&s);
         int p = 0;

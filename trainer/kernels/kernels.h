@@ -89,6 +89,9 @@ pt_status pt_k_norm_columns(pt_device *d, int64_t v, int c, int per_row, const r
 pt_status pt_k_loss(pt_device *d, int64_t v, int classes, const real *logp, const int32_t *count,
                     const real *weight, double divisor, real *dlogits, double *loss,
                     unsigned long long *confusion);
+/* the most likely class of each point, the first of equals: out[p] for its voxel member[p] */
+pt_status pt_k_predict(pt_device *d, int64_t n, int classes, const real *logp,
+                       const int32_t *member, int32_t *out);
 /* *out = sum of x; tmp: pt_k_sum_room(n) */
 size_t pt_k_sum_room(int64_t n);
 pt_status pt_k_sum(pt_device *d, int64_t n, const double *x, double *out, double *tmp);

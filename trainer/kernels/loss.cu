@@ -37,3 +37,21 @@ extern "C" pt_status pt_k_loss(pt_device *d, int64_t v, int classes, const real 
     return LAUNCH(cross_entropy_kernel, v, classes, logp, count, weight, divisor, dlogits, loss,
                   confusion);
 }
+
+__global__ void predict_kernel(int64_t n, int classes, const real *logp, const int32_t *member,
+                               int32_t *out)
+{
+    int64_t i = pt_item();
+    if (i >= n) return;
+    const real *lp = logp + (int64_t)member[i] * classes;
+    int best = 0;
+    for (int c = 1; c < classes; c++)
+        if (lp[c] > lp[best]) best = c;
+    out[i] = best;
+}
+
+extern "C" pt_status pt_k_predict(pt_device *d, int64_t n, int classes, const real *logp,
+                                  const int32_t *member, int32_t *out)
+{
+    return LAUNCH(predict_kernel, n, classes, logp, member, out);
+}

@@ -58,6 +58,8 @@ void ref_loss(int64_t v, int classes, const real *logp, const int32_t *count, co
               double divisor, wide *dlogits, wide *scale, wide *loss,
               unsigned long long *confusion);
 
+void ref_predict(int64_t n, int classes, const real *logp, const int32_t *member, int32_t *out);
+
 /* ---- ref_adamw.c: in place; scale[n] of the parameter's change ---- */
 void ref_adamw(int64_t n, const pt_adamw_scalars *s, const real *grad, const uint8_t *decays,
                wide *param, wide *m, wide *v, wide *scale);

@@ -26,3 +26,13 @@ void ref_loss(int64_t v, int classes, const real *logp, const int32_t *count, co
             }
     }
 }
+
+void ref_predict(int64_t n, int classes, const real *logp, const int32_t *member, int32_t *out)
+{
+    for (int64_t p = 0; p < n; p++) {
+        const real *lp = logp + (int64_t)member[p] * classes;
+        out[p] = 0;
+        for (int c = classes - 1; c >= 0; c--)
+            if (lp[c] >= lp[out[p]]) out[p] = c;
+    }
+}

@@ -1,15 +1,28 @@
 /* checkpoint.c - one file, checked as a whole before anything of it is used. */
 #include "loop/checkpoint.h"
+#include "loop/aside.h"
 #include "probe.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-enum { H_VERSION, H_REAL, H_PARAMS, H_RUNNING, H_T, H_STEP, H_SEED, H_DIGEST, H_COUNT };
+enum {
+    H_VERSION,
+    H_REAL,
+    H_PARAMS,
+    H_RUNNING,
+    H_T,
+    H_STEP,
+    H_SEED,
+    H_DIGEST,
+    H_CLASSES,
+    H_CONVS,
+    H_NORM,
+    H_COUNT
+};
+enum { VERSION = 2 };
 static const char magic[8] = {'O', 'O', 'M', 'P', 'R', 'O', 'O', 'F'};
 
 static uint64_t fnv(uint64_t h, const void *data, size_t n)
@@ -39,9 +52,17 @@ static size_t body_bytes(const pt_trainer *t)
 static pt_status pack(pt_trainer *t, char *image)
 {
     pt_status st = PT_OK;
-    int64_t h[H_COUNT] = {
-        1,          sizeof(real), (int64_t)t->net->nparams, (int64_t)t->net->nrunning,
-        t->adamw.t, t->step,      (int64_t)t->o.seed,       digest_of(t)};
+    int64_t h[H_COUNT] = {VERSION,
+                          sizeof(real),
+                          (int64_t)t->net->nparams,
+                          (int64_t)t->net->nrunning,
+                          t->adamw.t,
+                          t->step,
+                          (int64_t)t->o.seed,
+                          digest_of(t),
+                          t->o.net.classes,
+                          t->o.net.convs,
+                          t->o.net.norm};
     size_t n = t->net->nparams;
     real *body = (real *)(image + sizeof magic + sizeof h);
     memcpy(image, magic, sizeof magic);
@@ -57,63 +78,20 @@ done:
     return st;
 }
 
-static pt_status write_whole(const char *path, const char *image, size_t bytes)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    size_t at = 0;
-    if (fd < 0) return pt_fail(PT_ERR_HOST, "%s: cannot be created: %s", path, strerror(errno));
-    while (at < bytes) {
-        ssize_t n = write(fd, image + at, bytes - at);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) break;
-        at += (size_t)n;
-    }
-    int bad = at < bytes || fsync(fd) != 0 ? errno : 0;
-    if (close(fd) != 0 && !bad) bad = errno;
-    if (!bad && at == bytes) return PT_OK;
-    unlink(path);
-    return pt_fail(PT_ERR_HOST, "%s: cannot be written: %s", path, strerror(bad));
-}
-
 pt_status pt_checkpoint_save(pt_trainer *t, const char *path)
 {
     pt_status st = PT_OK;
     size_t bytes = sizeof magic + sizeof(int64_t) * H_COUNT + body_bytes(t) + sizeof(uint64_t);
-    size_t name = strlen(path) + 32;
-    char *image = malloc(bytes), *tmp = malloc(name);
+    char *image = malloc(bytes);
     pt_phase_set(PT_PHASE_CHECKPOINT);
-    if (!image || !tmp) {
-        st = pt_fail(PT_ERR_HOST, "%s: no host memory for a checkpoint of %zu bytes", path, bytes);
-        goto done;
-    }
+    if (!image)
+        return pt_fail(PT_ERR_HOST, "%s: no host memory for a checkpoint of %zu bytes", path,
+                       bytes);
     TRY(pack(t, image));
-    snprintf(tmp, name, "%s.%ld.tmp", path, (long)getpid()); /* runs may share a path */
-    TRY(write_whole(tmp, image, bytes));
-    if (rename(tmp, path) != 0) {
-        st = pt_fail(PT_ERR_HOST, "%s: cannot be replaced: %s", path, strerror(errno));
-        unlink(tmp);
-    }
+    st = pt_write_whole(path, image, bytes);
 done:
     free(image);
-    free(tmp);
     return st;
-}
-
-/* Found out at the start of a long run, not at its end. */
-pt_status pt_checkpoint_writable(const char *path)
-{
-    size_t name = strlen(path) + 32;
-    char *tmp = malloc(name);
-    if (!tmp) return pt_fail(PT_ERR_HOST, "%s: no host memory", path);
-    snprintf(tmp, name, "%s.%ld.tmp", path, (long)getpid());
-    int fd = open(tmp, O_WRONLY | O_CREAT | O_CLOEXEC, 0644), why = errno;
-    if (fd >= 0) {
-        close(fd);
-        unlink(tmp);
-    }
-    free(tmp);
-    return fd >= 0 ? PT_OK
-                   : pt_fail(PT_ERR_INPUT, "%s: cannot be written there: %s", path, strerror(why));
 }
 
 static pt_status check(const pt_trainer *t, const char *path, const char *image, size_t bytes)
@@ -124,9 +102,9 @@ static pt_status check(const pt_trainer *t, const char *path, const char *image,
     if (bytes < sizeof magic + sizeof h || memcmp(image, magic, sizeof magic) != 0)
         return pt_fail(PT_ERR_INPUT, "%s: not a checkpoint", path);
     memcpy(h, image + sizeof magic, sizeof h);
-    if (h[H_VERSION] != 1)
-        return pt_fail(PT_ERR_INPUT, "%s: checkpoint version %lld, this program reads 1", path,
-                       (long long)h[H_VERSION]);
+    if (h[H_VERSION] != VERSION)
+        return pt_fail(PT_ERR_INPUT, "%s: checkpoint version %lld, this program reads %d", path,
+                       (long long)h[H_VERSION], VERSION);
     if (h[H_REAL] != (int64_t)sizeof(real))
         return pt_fail(PT_ERR_INPUT, "%s: made by a build with %lld-byte numbers, this one has %zu",
                        path, (long long)h[H_REAL], sizeof(real));
@@ -198,4 +176,26 @@ pt_status pt_checkpoint_load(pt_trainer *t, const char *path, int *found)
 done:
     free(image);
     return st;
+}
+
+pt_status pt_checkpoint_look(const char *path, pt_checkpoint_about *out)
+{
+    char image[sizeof magic + sizeof(int64_t) * H_COUNT];
+    int64_t h[H_COUNT] = {0};
+    FILE *f = fopen(path, "rbe");
+    if (!f) return pt_fail(PT_ERR_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
+    size_t n = fread(image, 1, sizeof image, f);
+    fclose(f);
+    if (n == sizeof image) memcpy(h, image + sizeof magic, sizeof h);
+    if (n != sizeof image || memcmp(image, magic, sizeof magic) != 0)
+        return pt_fail(PT_ERR_INPUT, "%s: not a checkpoint", path);
+    if (h[H_VERSION] != VERSION)
+        return pt_fail(PT_ERR_INPUT, "%s: checkpoint version %lld, this program reads %d", path,
+                       (long long)h[H_VERSION], VERSION);
+    *out = (pt_checkpoint_about){(int)h[H_CLASSES], (int)h[H_CONVS], (int)h[H_NORM], h[H_STEP],
+                                 (uint64_t)h[H_SEED]};
+    if (h[H_CLASSES] < 1 || h[H_CLASSES] > PT_MAX_CLASSES || h[H_CONVS] < 1 || h[H_CONVS] > 2 ||
+        h[H_NORM] < 0 || h[H_NORM] > PT_NORM_BATCH)
+        return pt_fail(PT_ERR_INPUT, "%s: damaged: no net is like that", path);
+    return PT_OK;
 }

@@ -3,15 +3,21 @@
 #define PT_CHECKPOINT_H
 #include "loop/trainer.h"
 
-/* Written to PATH.PID.tmp, flushed to the disk and renamed: PATH is always a whole checkpoint.
- * Format: 8 bytes "OOMPROOF", then little-endian int64: version 1, bytes a real, nparams, nrunning,
- * steps of the optimiser, batches seen, seed, options digest; then param, m, v [nparams] and
+/* By pt_write_whole: PATH is always a whole checkpoint.
+ * Format: 8 bytes "OOMPROOF", then little-endian int64: version 2, bytes a real, nparams, nrunning,
+ * steps of the optimiser, batches seen, seed, options digest, classes,
+ * convolutions, norm; then param, m, v [nparams] and
  * running [nrunning]; then a 64-bit FNV-1a of everything before. */
 pt_status pt_checkpoint_save(pt_trainer *t, const char *path);
 /* *found 0: there is no such file. A file that is not a whole checkpoint of this net is
  * PT_ERR_INPUT and changes nothing. */
 pt_status pt_checkpoint_load(pt_trainer *t, const char *path, int *found);
-/* Whether a checkpoint can be written to that path: PT_ERR_INPUT says why not. */
-pt_status pt_checkpoint_writable(const char *path);
+/* The net in a checkpoint, from its header alone. */
+typedef struct pt_checkpoint_about {
+    int classes, convs, norm;
+    int64_t step;
+    uint64_t seed;
+} pt_checkpoint_about;
+pt_status pt_checkpoint_look(const char *path, pt_checkpoint_about *out);
 
 #endif

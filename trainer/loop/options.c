@@ -1,109 +1,121 @@
 /* options.c - strict parsing: a whole number or word within its range, or one line that says what
- * is wrong, and exit code 2. */
+ * is wrong, and exit code 2. The table below is also the help text. */
 #include "loop/options.h"
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char help[] =
-    "usage: pointtrain train --data PATH... [options]\n"
-    "Trains a sparse-convolution U-Net on point clouds; a batch that does not fit is split.\n\n"
-    "  --data PATH...        scene (.las .ply .pcd .bin .f32 .npy, a folder with coord.npy), "
-    "folder\n"
-    "                        of scenes, list (.list, .txt: path [voxel=SIZE] a line), or\n"
-    "                        rooms:N[,max=P]: N generated rooms of at most P points\n"
-    "  --class-map FILE      raw classes to labels, a line each: from to, where to is a number or\n"
-    "                        ignore and from may be *, all others; needed for files\n"
-    "  --classes FILE        the same, the older name\n"
-    "  --skip-bad            leave unreadable files out instead of stopping\n"
-    "  --voxel SIZE          edge of a voxel in the scene's units (0.05)\n"
-    "  --batch N             scenes a batch (4)\n"
-    "  --steps N             batches (100)\n"
-    "  --seed N              of everything random (1)\n"
-    "  --allocator KIND      caching | direct: one cudaMalloc a tensor (caching)\n"
-    "  --norm KIND           layer | frozen | batch (layer)\n"
-    "  --amp off             mixed precision is not in this version\n"
-    "  --convs N             3^3 convolutions a level and side, 1 or 2 (1); 2 widens the halo\n"
-    "  --split MODE          auto | alternate (auto)\n"
-    "  --on-floor WHAT       drop | error: points that cannot be made to fit (drop)\n"
-    "  --max-dropped PCT     a run that drops more of its points ends with 13 (1%)\n"
-    "  --on-error WHAT       stop | skip: a batch that fails by another error (stop)\n"
-    "  --on-nan WHAT         stop | skip: a NaN or infinite loss or gradient (stop)\n"
-    "  --lr X --weight-decay X --clip NORM --warmup N --schedule cosine|poly|constant\n"
-    "                        (0.001, 0.01, 0: off, 0, cosine)\n"
-    "  --augment S           strength 0..1 of random changes (1)\n"
-    "  --gather-rows N       rows of the gather workspace, 0: as many as needed (0)\n"
-    "  --checkpoint FILE     resumed from when it exists, written at the end\n"
-    "  --log FILE            a JSON object a batch, a summary at the end\n"
-    "  --quiet               no progress\n\n"
-    "exit codes: 0 done, 2 usage or bad input, 10 out of memory and not recoverable, 11 another "
-    "device\n"
-    "or library error, 12 NaN or infinite loss, 13 points dropped where that is an error, 14 "
-    "checkpoint\n";
+typedef enum kind { FLAG, TEXT, PATHS, WHOLE, WHOLE64, SEED, NUMBER, NUMBER32, PERCENT, WORD } kind;
 
-enum {
-    O_DATA = 256,
-    O_CLASSES,
-    O_SKIP_BAD,
-    O_VOXEL,
-    O_BATCH,
-    O_STEPS,
-    O_SEED,
-    O_ALLOCATOR,
-    O_NORM,
-    O_AMP,
-    O_CONVS,
-    O_SPLIT,
-    O_ON_FLOOR,
-    O_MAX_DROPPED,
-    O_ON_ERROR,
-    O_ON_NAN,
-    O_LR,
-    O_DECAY,
-    O_CLIP,
-    O_WARMUP,
-    O_SCHEDULE,
-    O_AUGMENT,
-    O_GATHER,
-    O_CHECKPOINT,
-    O_LOG,
-    O_QUIET,
-    O_VERSION
+enum { T = 1 << PT_TRAIN, E = 1 << PT_EVAL, P = 1 << PT_PREDICT, I = 1 << PT_INFO };
+static const char *const command_name[PT_COMMANDS] = {"train", "eval", "predict", "info"};
+
+typedef struct entry {
+    const char *name;
+    kind kind;
+    size_t at; /* of its field */
+    double lo, hi;
+    const char *words; /* of a WORD, in the order of its enum, with blanks between */
+    unsigned commands;
+    const char *argument, *help; /* help NULL: not shown by itself */
+} entry;
+
+#define F(field) offsetof(pt_options, field)
+#define BIG      9e15 /* whole numbers that a double holds exactly */
+static const entry table[] = {
+    {"data", PATHS, F(data), 0, 0, 0, T | E | P | I, "PATH...",
+     "scene (.las .ply .pcd .bin .f32 .npy, a folder with coord.npy), folder of\n"
+     "scenes, list (.list, .txt: path [voxel=SIZE] a line), or generated rooms:\n"
+     "rooms:N[,min=P][,max=P], rooms8:...: N rooms of P points, 6 or 8 classes"},
+    {"class-map", TEXT, F(classes), 0, 0, 0, T | E | P | I, "FILE",
+     "raw classes to labels, a line each: from to, where to is a number or ignore\n"
+     "and from may be *, all others; needed for files that are learnt from"},
+    {"classes", TEXT, F(classes), 0, 0, 0, T | E | P | I, "FILE", "the same, the older name"},
+    {"skip-bad", FLAG, F(skip_bad), 0, 0, 0, T | E | P, 0,
+     "leave unreadable files out instead of stopping"},
+    {"voxel", NUMBER32, F(voxel), 1e-9, 1e9, 0, T | E | P | I, "SIZE",
+     "edge of a voxel in the scene's units (0.05)"},
+    {"val", PATHS, F(val), 0, 0, 0, T, "PATH...",
+     "scenes that are not learnt from: mIoU and accuracies of them"},
+    {"val-every", WHOLE64, F(val_every), 0, BIG, 0, T, "N",
+     "validation after every N batches (0: at the end)"},
+    {"batch", WHOLE, F(batch), 1, 1023, 0, T, "N", "scenes a batch (4)"},
+    {"steps", WHOLE64, F(steps), 1, 1LL << 40, 0, T, "N", "batches (100)"},
+    {"seed", SEED, F(seed), 0, 0, 0, T | E | P | I, "N", "of everything random (1)"},
+    {"allocator", WORD, F(allocator), 0, 0, "caching direct", T | E | P, "KIND",
+     "caching | direct: one cudaMalloc a tensor (caching)"},
+    {"norm", WORD, F(norm), 0, 0, "layer frozen batch", T, "KIND",
+     "layer | frozen | batch (layer)"},
+    {"amp", WORD, (size_t)-1, 0, 0, "off", T, "off", "mixed precision is not in this version"},
+    {"convs", WHOLE, F(convs), 1, 2, 0, T, "N",
+     "3^3 convolutions a level and side, 1 or 2 (1); 2 widens the halo"},
+    {"split", WORD, F(split), 0, 0, "auto alternate", T | E | P, "MODE", "auto | alternate (auto)"},
+    {"on-floor", WORD, F(on_floor), 0, 0, "drop error", T | E | P, "WHAT",
+     "drop | error: points that cannot be made to fit (drop)"},
+    {"max-dropped", PERCENT, F(max_dropped), 0, 100, 0, T | E | P, "PCT",
+     "a run that drops more of its points ends with 13 (1%)"},
+    {"on-error", WORD, F(on_error), 0, 0, "stop skip", T, "WHAT",
+     "stop | skip: a batch that fails by another error (stop)"},
+    {"on-nan", WORD, F(on_nan), 0, 0, "stop skip", T, "WHAT",
+     "stop | skip: a NaN or infinite loss or gradient (stop)"},
+    {"lr", NUMBER, F(lr), 0, 1e3, 0, T, "X", "learning rate of AdamW (0.001)"},
+    {"weight-decay", NUMBER, F(weight_decay), 0, 1e3, 0, T, "X", "decoupled (0.01)"},
+    {"clip", NUMBER, F(clip), 0, 1e30, 0, T, "NORM", "of the whole gradient (0: off)"},
+    {"warmup", WHOLE64, F(warmup), 0, 1LL << 40, 0, T, "N", "batches of a rising rate (0)"},
+    {"schedule", WORD, F(schedule), 0, 0, "constant cosine poly", T, "KIND",
+     "cosine | poly | constant (cosine)"},
+    {"augment", NUMBER32, F(augment), 0, 1, 0, T, "S", "strength 0..1 of random changes (1)"},
+    {"gather-rows", WHOLE64, F(gather_rows), 0, 1LL << 31, 0, T | E | P, "N",
+     "rows of the gather workspace, 0: as many as needed (0)"},
+    {"checkpoint", TEXT, F(checkpoint), 0, 0, 0, T | E | P, "FILE",
+     "train: resumed from when it exists, written at the end; else the net"},
+    {"checkpoint-every", WHOLE64, F(checkpoint_every), 0, BIG, 0, T, "N",
+     "written after every N batches too (0: only at the end)"},
+    {"log", TEXT, F(log), 0, 0, 0, T | E, "FILE", "a JSON object a batch, a summary at the end"},
+    {"out", TEXT, F(out), 0, 0, 0, P, "FOLDER", "where NAME.ply with the predicted classes go"},
+    {"quiet", FLAG, F(quiet), 0, 0, 0, T | E | P, 0, "no progress"},
 };
+enum { ENTRIES = sizeof table / sizeof *table };
 
-static const struct option table[] = {{"data", 1, 0, O_DATA},
-                                      {"class-map", 1, 0, O_CLASSES},
-                                      {"classes", 1, 0, O_CLASSES},
-                                      {"skip-bad", 0, 0, O_SKIP_BAD},
-                                      {"voxel", 1, 0, O_VOXEL},
-                                      {"batch", 1, 0, O_BATCH},
-                                      {"steps", 1, 0, O_STEPS},
-                                      {"seed", 1, 0, O_SEED},
-                                      {"allocator", 1, 0, O_ALLOCATOR},
-                                      {"norm", 1, 0, O_NORM},
-                                      {"amp", 1, 0, O_AMP},
-                                      {"convs", 1, 0, O_CONVS},
-                                      {"split", 1, 0, O_SPLIT},
-                                      {"on-floor", 1, 0, O_ON_FLOOR},
-                                      {"max-dropped", 1, 0, O_MAX_DROPPED},
-                                      {"on-error", 1, 0, O_ON_ERROR},
-                                      {"on-nan", 1, 0, O_ON_NAN},
-                                      {"lr", 1, 0, O_LR},
-                                      {"weight-decay", 1, 0, O_DECAY},
-                                      {"clip", 1, 0, O_CLIP},
-                                      {"warmup", 1, 0, O_WARMUP},
-                                      {"schedule", 1, 0, O_SCHEDULE},
-                                      {"augment", 1, 0, O_AUGMENT},
-                                      {"gather-rows", 1, 0, O_GATHER},
-                                      {"checkpoint", 1, 0, O_CHECKPOINT},
-                                      {"log", 1, 0, O_LOG},
-                                      {"quiet", 0, 0, O_QUIET},
-                                      {"help", 0, 0, 'h'},
-                                      {"version", 0, 0, O_VERSION},
-                                      {0}};
+static const char about[] =
+    "usage: pointtrain train --data PATH... [options]\n"
+    "       pointtrain eval --checkpoint FILE --data PATH... [options]\n"
+    "       pointtrain predict --checkpoint FILE --data PATH... --out FOLDER [options]\n"
+    "       pointtrain info SCENE... [--voxel SIZE] [--class-map FILE]\n"
+    "Trains a sparse-convolution U-Net on point clouds; a batch that does not fit is split. eval\n"
+    "measures a trained net, predict labels scenes by it, info says what a scene holds.\n\n";
+
+static const char codes[] =
+    "\nexit codes: 0 done (also when SIGTERM or SIGINT ended it after a batch), 2 usage or bad "
+    "input,\n10 out of memory and not recoverable, 11 another device or library error, 12 NaN or "
+    "infinite\nloss, 13 points dropped where that is an error, 14 checkpoint\n";
+
+static void print_help(void)
+{
+    fputs(about, stdout);
+    for (int i = 0; i < ENTRIES; i++) {
+        char left[32], in[40] = "";
+        const char *line = table[i].help;
+        snprintf(left, sizeof left, "--%s %s", table[i].name,
+                 table[i].argument ? table[i].argument : "");
+        for (int c = 0; c < PT_COMMANDS && table[i].commands != (T | E | P | I); c++)
+            if (table[i].commands >> c & 1)
+                snprintf(in + strlen(in), sizeof in - strlen(in), "%s%s", *in ? ", " : "",
+                         command_name[c]);
+        for (int first = 1; *line; first = 0) {
+            int n = (int)strcspn(line, "\n");
+            int last = !line[n];
+            printf("  %-22s %.*s%s%s%s\n", first ? left : "", n, line, last && *in ? "  [" : "",
+                   last ? in : "", last && *in ? "]" : "");
+            line += n + !last;
+        }
+    }
+    fputs(codes, stdout);
+}
 
 static int bad(const char *option, const char *value, const char *want)
 {
@@ -111,7 +123,7 @@ static int bad(const char *option, const char *value, const char *want)
     return 0;
 }
 
-static int integer(const char *option, const char *s, int64_t lo, int64_t hi, int64_t *out)
+static int whole(const entry *e, const char *s, int64_t lo, int64_t hi, int64_t *out)
 {
     char *end, want[80];
     errno = 0;
@@ -121,113 +133,169 @@ static int integer(const char *option, const char *s, int64_t lo, int64_t hi, in
         return 1;
     }
     snprintf(want, sizeof want, "a whole number from %lld to %lld", (long long)lo, (long long)hi);
-    return bad(option, s, want);
+    return bad(e->name, s, want);
 }
 
-static int number(const char *option, const char *s, double lo, double hi, double *out)
+static int number(const entry *e, const char *s, double *out)
 {
     char *end, want[80];
     double v = strtod(s, &end);
-    if (!strcmp(option, "max-dropped") && *end == '%') end++;
-    if (end != s && !*end && isfinite(v) && v >= lo && v <= hi) {
+    if (e->kind == PERCENT && *end == '%') end++;
+    if (end != s && !*end && isfinite(v) && v >= e->lo && v <= e->hi) {
         *out = v;
         return 1;
     }
-    snprintf(want, sizeof want, "a number from %g to %g", lo, hi);
-    return bad(option, s, want);
+    snprintf(want, sizeof want, "a number from %g to %g", e->lo, e->hi);
+    return bad(e->name, s, want);
 }
 
-static int word(const char *option, const char *s, const char *const *words, int *out)
+static int word(const entry *e, const char *s, int *out)
 {
-    char want[80] = "one of";
-    for (int i = 0; words[i]; i++) {
-        if (!strcmp(words[i], s)) {
+    char want[80], *save;
+    int i = 0;
+    snprintf(want, sizeof want, "%s", e->words);
+    for (char *w = strtok_r(want, " ", &save); w; w = strtok_r(NULL, " ", &save), i++)
+        if (!strcmp(w, s)) {
             *out = i;
             return 1;
         }
-        strcat(strcat(want, " "), words[i]);
-    }
-    return bad(option, s, want);
+    snprintf(want, sizeof want, "%s%s%s", i > 1 ? "one of " : "", e->words,
+             !strcmp(e->name, "amp") ? " (mixed precision is not in this version)" : "");
+    return bad(e->name, s, want);
 }
 
-static int one(pt_options *o, int c, const char *name)
+/* Sets the field of e. */
+static int take(pt_options *o, const entry *e, const char *s)
 {
-    static const char *const allocators[] = {"caching", "direct", 0}, *const norms[] = {"layer",
-                                                                                        "frozen",
-                                                                                        "batch", 0};
-    static const char *const splits[] = {"auto", "alternate", 0}, *const floors[] = {"drop",
-                                                                                     "error", 0};
-    static const char *const ons[] = {"stop", "skip", 0}, *const schedules[] = {
-                                                              "constant", "cosine", "poly", 0};
-    int64_t i = 0;
+    void *field = (char *)o + e->at;
+    int64_t n = 0;
     double x = 0;
     int w = 0, ok = 1;
-    switch (c) {
-    case O_DATA: o->data[o->ndata++] = optarg; break;
-    case O_CLASSES: o->classes = optarg; break;
-    case O_SKIP_BAD: o->skip_bad = 1; break;
-    case O_QUIET: o->quiet = 1; break;
-    case O_CHECKPOINT: o->checkpoint = optarg; break;
-    case O_LOG: o->log = optarg; break;
-    case O_VOXEL:
-        if ((ok = number(name, optarg, 1e-9, 1e9, &x))) o->voxel = (float)x;
+    switch (e->kind) {
+    case FLAG: *(int *)field = 1; break;
+    case TEXT: *(const char **)field = s; break;
+    case PATHS:
+        if (e->at == F(val))
+            o->val[o->nval++] = s;
+        else
+            o->data[o->ndata++] = s;
         break;
-    case O_AUGMENT:
-        if ((ok = number(name, optarg, 0, 1, &x))) o->augment = (float)x;
+    case WHOLE:
+        if ((ok = whole(e, s, (int64_t)e->lo, (int64_t)e->hi, &n))) *(int *)field = (int)n;
         break;
-    case O_LR: ok = number(name, optarg, 0, 1e3, &o->lr); break;
-    case O_DECAY: ok = number(name, optarg, 0, 1e3, &o->weight_decay); break;
-    case O_CLIP: ok = number(name, optarg, 0, 1e30, &o->clip); break;
-    case O_MAX_DROPPED:
-        if ((ok = number(name, optarg, 0, 100, &x))) o->max_dropped = x / 100;
+    case WHOLE64:
+        if ((ok = whole(e, s, (int64_t)e->lo, (int64_t)e->hi, &n))) *(int64_t *)field = n;
         break;
-    case O_BATCH:
-        if ((ok = integer(name, optarg, 1, 1023, &i))) o->batch = (int)i;
+    case SEED:
+        if ((ok = whole(e, s, 0, INT64_MAX, &n))) *(uint64_t *)field = (uint64_t)n;
         break;
-    case O_CONVS:
-        if ((ok = integer(name, optarg, 1, 2, &i))) o->convs = (int)i;
+    case NUMBER: ok = number(e, s, field); break;
+    case NUMBER32:
+        if ((ok = number(e, s, &x))) *(float *)field = (float)x;
         break;
-    case O_STEPS: ok = integer(name, optarg, 1, INT64_C(1) << 40, &o->steps); break;
-    case O_WARMUP: ok = integer(name, optarg, 0, INT64_C(1) << 40, &o->warmup); break;
-    case O_GATHER: ok = integer(name, optarg, 0, INT64_C(1) << 31, &o->gather_rows); break;
-    case O_SEED:
-        if ((ok = integer(name, optarg, 0, INT64_MAX, &i))) o->seed = (uint64_t)i;
+    case PERCENT:
+        if ((ok = number(e, s, &x))) *(double *)field = x / 100;
         break;
-    case O_ALLOCATOR:
-        if (!strcmp(optarg, "async"))
-            return bad(name, optarg, "caching or direct (async is not in this version)");
-        if ((ok = word(name, optarg, allocators, &w))) o->allocator = (pt_allocator_kind)w;
+    case WORD:
+        if ((ok = word(e, s, &w)) && e->at != (size_t)-1) *(int *)field = w;
         break;
-    case O_NORM:
-        if ((ok = word(name, optarg, norms, &w))) o->norm = (pt_norm)w;
-        break;
-    case O_AMP:
-        ok = !strcmp(optarg, "off") ||
-             bad(name, optarg, "off (mixed precision is not in this version)");
-        break;
-    case O_SPLIT:
-        if ((ok = word(name, optarg, splits, &w))) o->split = (pt_split_mode)w;
-        break;
-    case O_ON_FLOOR:
-        if ((ok = word(name, optarg, floors, &w))) o->on_floor = (pt_on_floor)w;
-        break;
-    case O_ON_ERROR:
-        if ((ok = word(name, optarg, ons, &w))) o->on_error = (pt_on)w;
-        break;
-    case O_ON_NAN:
-        if ((ok = word(name, optarg, ons, &w))) o->on_nan = (pt_on)w;
-        break;
-    case O_SCHEDULE:
-        if ((ok = word(name, optarg, schedules, &w))) o->schedule = (pt_schedule)w;
-        break;
-    default: ok = 0;
     }
     return ok;
 }
 
+/* ---- words that are nearly right ---- */
+static int distance(const char *a, const char *b) /* Levenshtein, over at most 31 letters */
+{
+    int row[32];
+    size_t n = strlen(a), m = strlen(b);
+    if (n > 31 || m > 31) return 99;
+    for (size_t j = 0; j <= m; j++) row[j] = (int)j;
+    for (size_t i = 1; i <= n; i++) {
+        int corner = row[0];
+        row[0] = (int)i;
+        for (size_t j = 1; j <= m; j++) {
+            int keep = corner + (a[i - 1] != b[j - 1]), up = row[j] + 1, left = row[j - 1] + 1;
+            corner = row[j];
+            row[j] = keep < up ? (keep < left ? keep : left) : (up < left ? up : left);
+        }
+    }
+    return row[m];
+}
+
+static int unknown(const char *given)
+{
+    char name[40];
+    const char *near = NULL;
+    int best = 3;
+    snprintf(name, sizeof name, "%s", given + strspn(given, "-"));
+    name[strcspn(name, "=")] = 0;
+    for (int i = 0; i < ENTRIES; i++) {
+        int d = distance(name, table[i].name);
+        if (d < best) near = table[i].name, best = d;
+    }
+    fprintf(stderr, "pointtrain: error: unknown option %s%s%s%s\n", given,
+            near ? "; did you mean --" : "; see pointtrain --help", near ? near : "",
+            near ? "?" : "");
+    return 2;
+}
+
+/* ---- all of it ---- */
+static int read_all(int argc, char **argv, pt_options *o)
+{
+    struct option names[ENTRIES + 3];
+    int c, last = -1;
+    for (int i = 0; i < ENTRIES; i++)
+        names[i] = (struct option){table[i].name, table[i].kind != FLAG, NULL, 256 + i};
+    names[ENTRIES] = (struct option){"help", 0, NULL, 'h'};
+    names[ENTRIES + 1] = (struct option){0};
+    optind = 2;
+    opterr = 0;
+    while ((c = getopt_long(argc, argv, "-h", names, NULL)) != -1) {
+        if (c == 'h') return -1;
+        if (c == 1) { /* --data A B C; without an option before: a scene */
+            const entry *e = &table[last >= 0 && table[last].kind == PATHS ? last : 0];
+            take(o, e, optarg);
+            continue;
+        }
+        if (c == ':' || c == '?') {
+            const char *given = argv[optind - 1];
+            for (int i = 0; i < ENTRIES; i++)
+                if (!strcmp(given + strspn(given, "-"), table[i].name)) {
+                    fprintf(stderr, "pointtrain: error: --%s needs %s\n", table[i].name,
+                            table[i].argument ? table[i].argument : "no value");
+                    return 2;
+                }
+            return unknown(given);
+        }
+        last = c - 256;
+        if (!(table[last].commands >> o->command & 1)) {
+            fprintf(stderr, "pointtrain: error: --%s is not an option of %s\n", table[last].name,
+                    command_name[o->command]);
+            return 2;
+        }
+        if (!take(o, &table[last], optarg)) return 2;
+    }
+    for (; optind < argc; optind++) o->data[o->ndata++] = argv[optind]; /* after -- */
+    return 0;
+}
+
+static const char *missing(const pt_options *o)
+{
+    if (!o->ndata)
+        return o->command == PT_TRAIN ? "nothing to train on; give --data PATH..."
+                                      : "no scene; give --data PATH...";
+    if ((o->command == PT_EVAL || o->command == PT_PREDICT) && !o->checkpoint)
+        return "by which net? Give --checkpoint FILE, as train wrote it";
+    if (o->command == PT_PREDICT && !o->out) return "where to? Give --out FOLDER";
+    if (o->val_every && !o->nval) return "--val-every needs scenes: --val PATH...";
+    if (o->checkpoint_every && !o->checkpoint) return "--checkpoint-every needs --checkpoint FILE";
+    return NULL;
+}
+
 int pt_options_parse(int argc, char **argv, pt_options *o, int *code)
 {
-    int c, index = 0;
+    const char *first = argc > 1 ? argv[1] : "";
+    int command = 0;
     *o = (pt_options){.batch = 4,
                       .convs = 1,
                       .steps = 100,
@@ -238,38 +306,35 @@ int pt_options_parse(int argc, char **argv, pt_options *o, int *code)
                       .weight_decay = 0.01,
                       .max_dropped = 0.01,
                       .schedule = PT_LR_COSINE};
-    *code = 2;
-    if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
-        fputs(help, stdout);
-        *code = 0;
+    *code = 0;
+    if (!strcmp(first, "--help") || !strcmp(first, "-h")) {
+        print_help();
         return 0;
     }
-    if (argc > 1 && !strcmp(argv[1], "--version")) {
+    if (!strcmp(first, "--version")) {
         puts("pointtrain 0.1.0 (" PT_REAL_NAME ")");
+        return 0;
+    }
+    *code = 2;
+    while (command < PT_COMMANDS && strcmp(first, command_name[command])) command++;
+    if (command == PT_COMMANDS) {
+        fprintf(stderr, "pointtrain: error: expected the command train, eval, predict or info; see "
+                        "pointtrain --help\n");
+        return 0;
+    }
+    o->command = (pt_command)command;
+    o->data = calloc((size_t)argc, sizeof *o->data);
+    o->val = calloc((size_t)argc, sizeof *o->val);
+    *code = o->data && o->val ? read_all(argc, argv, o) : 10;
+    if (*code == -1) {
+        print_help();
         *code = 0;
-        return 0;
+    } else if (!*code) {
+        const char *what = missing(o);
+        if (!what) return 1;
+        fprintf(stderr, "pointtrain: error: %s\n", what);
+        *code = 2;
     }
-    if (argc < 2 || strcmp(argv[1], "train")) {
-        fprintf(stderr, "pointtrain: error: expected the command train; see pointtrain --help\n");
-        return 0;
-    }
-    if (!(o->data = calloc((size_t)argc, sizeof *o->data))) return 0;
-    optind = 2;
-    while ((c = getopt_long(argc, argv, "h", table, &index)) != -1) {
-        if (c == 'h') {
-            fputs(help, stdout);
-            *code = 0;
-            pt_options_free(o);
-            return 0;
-        }
-        if (c == '?' || !one(o, c, table[index].name)) {
-            pt_options_free(o);
-            return 0;
-        }
-    }
-    for (; optind < argc; optind++) o->data[o->ndata++] = argv[optind]; /* --data A B C */
-    if (o->ndata) return 1;
-    fprintf(stderr, "pointtrain: error: nothing to train on; give --data PATH...\n");
     pt_options_free(o);
     return 0;
 }
@@ -277,5 +342,6 @@ int pt_options_parse(int argc, char **argv, pt_options *o, int *code)
 void pt_options_free(pt_options *o)
 {
     free(o->data);
-    o->data = NULL;
+    free(o->val);
+    o->data = o->val = NULL;
 }

@@ -1,25 +1,22 @@
-/* options.h - the command line of `pointtrain train`. */
+/* options.h - the command line of pointtrain: one table of options for all of its commands. */
 #ifndef PT_OPTIONS_H
 #define PT_OPTIONS_H
 #include "loop/trainer.h"
 
 typedef enum pt_on { PT_STOP, PT_SKIP } pt_on;
+typedef enum pt_command { PT_TRAIN, PT_EVAL, PT_PREDICT, PT_INFO, PT_COMMANDS } pt_command;
 
 typedef struct pt_options {
-    const char **data; /* as given, in order */
-    int ndata;
-    const char *classes, *checkpoint, *log;
+    pt_command command;
+    const char **data, **val; /* as given, in order */
+    int ndata, nval;
+    const char *classes, *checkpoint, *log, *out;
     int batch, convs, skip_bad, quiet;
-    int64_t steps, warmup, gather_rows;
+    int64_t steps, warmup, gather_rows, val_every, checkpoint_every;
     uint64_t seed;
     float voxel, augment;
     double lr, weight_decay, clip, max_dropped; /* max_dropped: a share, 0.01 = 1 % */
-    pt_allocator_kind allocator;
-    pt_norm norm;
-    pt_split_mode split;
-    pt_on_floor on_floor;
-    pt_on on_error, on_nan;
-    pt_schedule schedule;
+    int allocator, norm, split, on_floor, on_error, on_nan, schedule; /* of their enums */
 } pt_options;
 
 /* 1: go on with *o. 0: the process ends with *code; what to say has been said. */

@@ -1,7 +1,9 @@
 /* train.c - the training loop of the command line. */
 #include "loop/train.h"
 #include "data.h"
+#include "loop/aside.h"
 #include "loop/checkpoint.h"
+#include "loop/evaluate.h"
 #include "loop/log.h"
 #include "loop/trainer.h"
 #include <errno.h>
@@ -27,7 +29,7 @@ static void catch_signals(void)
 
 typedef struct run {
     const pt_options *o;
-    pt_dataset *data;
+    pt_dataset *data, *val; /* val NULL: none */
     pt_trainer *trainer;
     FILE *log;
     pt_totals totals;
@@ -74,19 +76,30 @@ static pt_status open_all(run *r)
                          .skip_bad = o->skip_bad,
                          .seed = o->seed};
     TRY(pt_dataset_open(&d, &r->data));
+    if (o->nval) {
+        d.paths = o->val;
+        d.npaths = o->nval;
+        d.seed = o->seed + 1; /* generated rooms are other ones */
+        TRY(pt_dataset_open(&d, &r->val));
+        if (pt_dataset_classes(r->val) != pt_dataset_classes(r->data)) {
+            st = pt_fail(PT_ERR_INPUT, "--val has %d classes, --data %d",
+                         pt_dataset_classes(r->val), pt_dataset_classes(r->data));
+            goto done;
+        }
+    }
     pt_trainer_options t = {.net = {.classes = pt_dataset_classes(r->data),
                                     .width = {32, 64, 128},
                                     .convs = o->convs,
-                                    .norm = o->norm,
+                                    .norm = (pt_norm)o->norm,
                                     .seed = o->seed},
-                            .allocator = o->allocator,
-                            .split = o->split,
-                            .on_floor = o->on_floor,
+                            .allocator = (pt_allocator_kind)o->allocator,
+                            .split = (pt_split_mode)o->split,
+                            .on_floor = (pt_on_floor)o->on_floor,
                             .seed = o->seed,
                             .lr = o->lr,
                             .weight_decay = o->weight_decay,
                             .clip = o->clip,
-                            .schedule = o->schedule,
+                            .schedule = (pt_schedule)o->schedule,
                             .steps = o->steps,
                             .warmup = o->warmup,
                             .augment = o->augment,
@@ -102,7 +115,7 @@ static pt_status open_all(run *r)
         int found;
         r->bad_checkpoint = 1; /* until it is not */
         TRY(pt_checkpoint_load(r->trainer, o->checkpoint, &found));
-        TRY(pt_checkpoint_writable(o->checkpoint));
+        TRY(pt_write_possible(o->checkpoint));
         r->bad_checkpoint = 0;
         resumed = found;
         if (found && !o->quiet)
@@ -118,6 +131,7 @@ static void close_all(run *r)
 {
     pt_trainer_close(r->trainer);
     pt_dataset_free(r->data);
+    pt_dataset_free(r->val);
     if (r->log) fclose(r->log);
     free(r->scene);
     free(r->key);
@@ -206,12 +220,46 @@ static int goes_on(const run *r)
     return r->o->on_error == PT_SKIP && pt_classify(e) != PT_CLASS_FATAL && !r->last.recover.dead;
 }
 
+static pt_status validate(run *r)
+{
+    pt_status st = PT_OK;
+    pt_scores *scores = calloc(1, sizeof *scores);
+    if (!scores) return pt_fail(PT_ERR_HOST, "no host memory for the scores");
+    TRY(pt_evaluate(r->trainer, r->val, scores));
+    if (!r->o->quiet) pt_print_scores(stderr, scores);
+    if (r->log && pt_log_scores(r->log, r->trainer->step, scores) != PT_OK) give_up_log(r);
+done:
+    free(scores);
+    return st;
+}
+
+/* What comes after every so many batches, and validation at the end. */
+static pt_status between(run *r)
+{
+    const pt_options *o = r->o;
+    pt_status st = PT_OK;
+    int64_t step = r->trainer->step;
+    int last = step == o->steps;
+    if (r->val && (last || (o->val_every && step % o->val_every == 0))) TRY(validate(r));
+    if (!last && o->checkpoint_every && step % o->checkpoint_every == 0) {
+        st = pt_checkpoint_save(r->trainer, o->checkpoint);
+        r->bad_checkpoint = st != PT_OK;
+    }
+done:
+    return st;
+}
+
 static pt_status loop(run *r)
 {
     pt_status st = PT_OK;
     while (st == PT_OK && r->trainer->step < r->o->steps && !stop_asked) {
         st = one_batch(r);
-        if (st == PT_OK) continue;
+        if (st == PT_OK) {
+            st = between(r);
+            if (st == PT_OK) continue;
+            say_error(pt_error_last());
+            break;
+        }
         say_error(pt_error_last());
         if (!goes_on(r)) break;
         fprintf(stderr, "pointtrain: the batch is skipped, the run goes on as asked\n");
@@ -222,7 +270,7 @@ static pt_status loop(run *r)
 
 static int finish(run *r, pt_status st)
 {
-    int code = st == PT_OK ? 0 : pt_exit_code(pt_error_last(), &r->last);
+    int code = st == PT_OK ? 0 : r->bad_checkpoint ? 14 : pt_exit_code(pt_error_last(), &r->last);
     double share = r->totals.points ? (double)r->totals.dropped / (double)r->totals.points : 0;
     if (stop_asked)
         fprintf(stderr, "\npointtrain: stopped by a signal after batch %lld\n",

@@ -1,5 +1,5 @@
 /* trainer.c - opens a run and takes batches through it. */
-#include "loop/trainer.h"
+#include "loop/batch.h"
 #include "probe.h"
 #include "recovery/stage.h"
 #include <math.h>
@@ -46,35 +46,6 @@ int pt_exit_code(const pt_error *e, const pt_batch_result *r)
     return 11;
 }
 
-/* Everything that a step changes, tensor by tensor. A gradient that was split is compared to the
- * bounds of the gradient suites (double 1e-12, float 1e-5); parameters and moments are not, since
- * the optimiser turns a rounding of a gradient near 0 into a step of either sign. */
-static void show_state(const pt_trainer *t)
-{
-    const pt_net *n = t->net;
-    int type = sizeof(real) == 8 ? 'd' : 'f';
-    double bound = sizeof(real) == 8 ? 1e-12 : 1e-5;
-    for (int i = 0; i < n->ntensors; i++) {
-        const struct {
-            const char *what;
-            const real *at;
-            double tolerance;
-        } part[] = {{"grad", n->grad, bound},
-                    {"param", n->param, 0},
-                    {"m", t->adamw.m, 0},
-                    {"v", t->adamw.v, 0}};
-        for (size_t k = 0; k < sizeof part / sizeof *part; k++) {
-            char name[64];
-            snprintf(name, sizeof name, "%s/%s", part[k].what, n->tensor[i].name);
-            pt_probe_buffer(name, part[k].at + n->tensor[i].offset,
-                            n->tensor[i].count * sizeof(real), 1, type, part[k].tolerance);
-        }
-    }
-    if (n->nrunning) pt_probe_buffer("running", n->running, n->nrunning * sizeof(real), 1, type, 0);
-    pt_probe_buffer("adamw.t", &t->adamw.t, sizeof t->adamw.t, 0, 'b', 0);
-    pt_probe_buffer("step", &t->step, sizeof t->step, 0, 'b', 0);
-}
-
 pt_status pt_trainer_open(const pt_trainer_options *o, pt_trainer **out)
 {
     pt_status st = PT_OK;
@@ -94,7 +65,7 @@ pt_status pt_trainer_open(const pt_trainer_options *o, pt_trainer **out)
     }
     t->halo = pt_net_halo(&o->net);
     TRY(pt_device_sync(&t->device));
-    show_state(t);
+    pt_watch_state(t);
     *out = t;
 done:
     if (st != PT_OK) pt_trainer_close(t);
@@ -125,25 +96,18 @@ pt_status pt_trainer_write(pt_trainer *t, real *device, size_t count, const real
     return pt_copy_up(&t->device, device, host, count * sizeof *host);
 }
 
-/* What the operations of one batch share. */
-typedef struct batch {
-    pt_trainer *t;
-    pt_augment augment;
-    double divisor;
-    pt_pass pass; /* of the attempt in progress */
-    pt_batch_result *out;
-} batch;
-
 static pt_status op_attempt(void *user, pt_fragment *f, pt_attempt *got)
 {
-    batch *b = user;
+    pt_batch *b = user;
     pt_trainer *t = b->t;
     pt_status st = PT_OK;
     if (t->hooks.before_attempt) t->hooks.before_attempt(t->hooks.user, f);
     TRY(pt_stage_up(&t->device, f, &b->augment));
     memset(&b->pass, 0, sizeof b->pass);
     b->pass.divisor = b->divisor;
-    b->pass.backward = 1;
+    b->pass.backward = !b->evaluate;
+    b->pass.inference = b->evaluate;
+    b->pass.predict = b->predicted != NULL;
     b->pass.gather_rows = f->gather_rows ? f->gather_rows : t->o.gather_rows;
     st = pt_net_pass(t->net, &f->device, &f->shape, &b->pass);
     got->forward = b->pass.did_forward;
@@ -152,21 +116,25 @@ static pt_status op_attempt(void *user, pt_fragment *f, pt_attempt *got)
         pt_phase_set(PT_PHASE_COMMIT);
         st = pt_stage_receipt(&t->device, f, got);
     }
+    if (st == PT_OK && b->predicted) st = pt_predictions_keep(b, f, got);
+    free(b->pass.predicted);
+    b->pass.predicted = NULL;
 done:
     return st;
 }
 
 static pt_status op_commit(void *user, pt_fragment *f)
 {
-    batch *b = user;
+    pt_batch *b = user;
     pt_status st = PT_OK;
     pt_phase_set(PT_PHASE_COMMIT);
-    TRY(pt_net_commit(b->t->net));
+    if (!b->evaluate) TRY(pt_net_commit(b->t->net));
     b->out->loss += b->pass.loss;
     b->out->voxels += b->pass.voxels;
     b->out->pairs += b->pass.pairs;
     int n = b->t->o.net.classes * b->t->o.net.classes;
     for (int i = 0; i < n; i++) b->out->confusion[i] += b->pass.confusion[i];
+    b->out->regrouped |= f->gather_rows != 0;
     if (b->t->hooks.after_fragment) b->t->hooks.after_fragment(b->t->hooks.user, f, &b->pass);
 done:
     return st;
@@ -174,7 +142,7 @@ done:
 
 static pt_status op_stage(void *user, pt_fragment *f)
 {
-    batch *b = user;
+    pt_batch *b = user;
     if (b->t->hooks.before_stage) b->t->hooks.before_stage(b->t->hooks.user, f);
     pt_status st = pt_stage_down(&b->t->device, f);
     if (st == PT_OK && b->t->hooks.after_stage) b->t->hooks.after_stage(b->t->hooks.user, f);
@@ -184,7 +152,7 @@ static pt_status op_stage(void *user, pt_fragment *f)
 
 static pt_status op_augment(void *user, pt_fragment *f)
 {
-    batch *b = user;
+    pt_batch *b = user;
     pt_status st = pt_stage_augment(&b->t->device, f, &b->augment);
     pt_phase_set(PT_PHASE_SPLIT);
     return st;
@@ -192,16 +160,16 @@ static pt_status op_augment(void *user, pt_fragment *f)
 
 static void op_discard(void *user, pt_fragment *f)
 {
-    pt_stage_discard(&((batch *)user)->t->device, f);
+    pt_stage_discard(&((pt_batch *)user)->t->device, f);
 }
 
 static pt_status op_release(void *user)
 {
-    return pt_mem_release(&((batch *)user)->t->device);
+    return pt_mem_release(&((pt_batch *)user)->t->device);
 }
 static size_t op_held(void *user)
 {
-    return pt_mem_held(&((batch *)user)->t->device);
+    return pt_mem_held(&((pt_batch *)user)->t->device);
 }
 
 static void op_clear(void *user)
@@ -212,7 +180,7 @@ static void op_clear(void *user)
 
 static int op_alive(void *user)
 {
-    pt_device *d = &((batch *)user)->t->device;
+    pt_device *d = &((pt_batch *)user)->t->device;
     void *probe = NULL;
     if (pt_device_sync(d) != PT_OK) return 0;
     int alive = cudaMalloc(&probe, 512) == cudaSuccess &&
@@ -239,7 +207,7 @@ static uint64_t hash_fragment(uint64_t h, const pt_fragment *f)
 static void op_before_retry(void *user, const pt_fragment *next, const pt_queue *rest,
                             const pt_ledger *ledger)
 {
-    batch *b = user;
+    pt_batch *b = user;
     if (!pt_probe_watched()) return;
     uint64_t h = hash_fragment(1, next);
     for (const pt_fragment *f = rest->head; f; f = f->next) h = hash_fragment(h, f);
@@ -300,16 +268,17 @@ static pt_status twice(pt_trainer *t, pt_batch_result *out,
     return op(t, out);
 }
 
+const pt_recover_ops pt_batch_ops = {NULL,       op_attempt, op_commit,      op_stage,
+                                     op_augment, op_discard, op_release,     op_held,
+                                     op_clear,   op_alive,   op_before_retry};
+
 pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t *keys, int n,
                            pt_ledger *ledger, pt_batch_result *out)
 {
-    static const pt_recover_ops table = {NULL,       op_attempt, op_commit,      op_stage,
-                                         op_augment, op_discard, op_release,     op_held,
-                                         op_clear,   op_alive,   op_before_retry};
     pt_status st = PT_OK;
     pt_fragment *whole = NULL;
-    batch b = {.t = t, .out = out, .augment = {t->o.seed, (uint64_t)t->step, t->o.augment}};
-    pt_recover_ops ops = table;
+    pt_batch b = {.t = t, .out = out, .augment = {t->o.seed, (uint64_t)t->step, t->o.augment}};
+    pt_recover_ops ops = pt_batch_ops;
     double start = now();
     ops.user = &b;
     memset(out, 0, sizeof *out);
@@ -352,9 +321,11 @@ done:
         if (st == PT_OK) st = freed;
     }
     const pt_recover_stats *r = &out->recover;
-    pt_probe_step_end(&(pt_probe_step){out->points, out->trained, out->dropped, r->attempts,
-                                       r->bound, r->retries, r->splits_scene + r->splits_space,
-                                       st != PT_OK,
-                                       st != PT_OK ? pt_exit_code(pt_error_last(), out) : 0});
+    pt_watch a = {b, scenes, keys, n, ledger};
+    pt_probe_reference(pt_watch_again, &a);
+    pt_probe_step_end(
+        &(pt_probe_step){out->points, out->trained, out->dropped, r->attempts, r->bound, r->retries,
+                         r->splits_scene + r->splits_space, st != PT_OK,
+                         st != PT_OK ? pt_exit_code(pt_error_last(), out) : 0, out->regrouped});
     return st;
 }

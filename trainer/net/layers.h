@@ -47,6 +47,8 @@ typedef struct pt_levels {
     pt_map down[PT_LEVELS - 1]; /* between level l and l + 1 */
     real *feature;              /* device [v0, F] */
     int32_t *count;             /* device [v0, classes] own points per label */
+    int32_t *member;            /* device [points] voxel of each point; NULL unless keep_member */
+    int keep_member;            /* in */
 } pt_levels;
 
 pt_status pt_voxelise(pt_arena *a, const pt_fields *f, const pt_shape *shape, pt_levels *out);
@@ -56,6 +58,8 @@ typedef struct pt_run {
     pt_net *net;
     pt_arena arena;
     pt_levels levels;
+    int64_t points;
+    int inference;       /* batch norm by its running statistics */
     int64_t gather_rows; /* rows of the workspace */
     real *gather_in, *gather_out;
     struct {

@@ -56,12 +56,15 @@ typedef struct pt_pass {
     double divisor;      /* valid weight of the whole batch, > 0 */
     int64_t gather_rows; /* rows a gather workspace may have; 0: as many as needed */
     int backward;        /* 0: forward and loss only (validation, finite differences) */
+    int inference;       /* 1: batch norm by its running statistics; without backward */
+    int predict;         /* 1: also the class of every point */
     /* out */
     double loss;    /* this fragment's share: sum / divisor */
     int64_t voxels; /* level 0 */
     int64_t pairs;  /* kernel pairs of level 0's 3^3 map */
     int64_t
         confusion[PT_MAX_CLASSES * PT_MAX_CLASSES]; /* [label][predicted] over own valid points */
+    int32_t *predicted; /* [points of the fragment] most likely class; malloc'ed, the caller's */
     int did_forward, did_backward; /* passes that were run to the end: what a failure wasted */
 } pt_pass;
 

@@ -50,13 +50,14 @@ static pt_status batch_forward(pt_run *r, int b)
     batch_descriptors t;
     pt_status st = PT_OK;
     real *mean = r->net->running_scratch + k->running, *var = mean + k->cout;
-    if (r->at[b].v < 2)
+    int given = r->net->options.norm == PT_NORM_FROZEN || r->inference; /* statistics */
+    if (r->at[b].v < 2 && !given)
         return pt_fail(
             PT_ERR_INPUT,
             "%s: batch norm over %lld voxel has no variance; use --norm layer or larger scenes",
             k->name, (long long)r->at[b].v);
     TRY(open_descriptors(&t, r->at[b].v, k->cout));
-    if (r->net->options.norm == PT_NORM_FROZEN)
+    if (given)
         TRY(PT_CUDNN(cudnnBatchNormalizationForwardInference(
             d->cudnn, CUDNN_BATCHNORM_SPATIAL, &one, &zero, t.x, r->at[b].z, t.x, r->at[b].y, t.bn,
             param(r, k->gamma), param(r, k->beta), mean, var, EPSILON)));

@@ -4,6 +4,7 @@
 #include "net/layers.h"
 #include "probe.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define NEW(pointer, count, type, tag)                                             \
@@ -97,6 +98,23 @@ done:
     return st;
 }
 
+static pt_status predict(pt_run *r, const real *logp, pt_pass *pass)
+{
+    pt_status st = PT_OK;
+    int32_t *out = NULL;
+    int64_t n = r->points;
+    NEW(out, n, int32_t, "loss/predicted");
+    TRY(pt_k_predict(r->net->device, n, r->net->options.classes, logp, r->levels.member, out));
+    if (!(pass->predicted = malloc(sizeof *pass->predicted * (size_t)n))) {
+        st = pt_fail(PT_ERR_HOST, "no host memory for the classes of %lld points", (long long)n);
+        goto done;
+    }
+    TRY(pt_copy_down(r->net->device, pass->predicted, out, sizeof *out * (size_t)n));
+    pt_arena_drop(&r->arena, out);
+done:
+    return st;
+}
+
 /* logits are overwritten by their log-softmax, then by their gradient. */
 static pt_status loss(pt_run *r, real *logits, const real *class_weight, pt_pass *pass)
 {
@@ -114,6 +132,7 @@ static pt_status loss(pt_run *r, real *logits, const real *class_weight, pt_pass
     pt_tag_set("loss");
     TRY(pt_zero(d, confusion, cells * sizeof *confusion));
     TRY(pt_dnn_log_softmax(d, v, classes, logits, logits));
+    if (pass->predict) TRY(predict(r, logits, pass));
     TRY(pt_k_loss(d, v, classes, logits, r->levels.count, class_weight, pass->divisor, logits, each,
                   confusion));
     TRY(pt_k_sum(d, v, each, total, tmp));
@@ -194,6 +213,9 @@ pt_status pt_net_pass(pt_net *net, const pt_fields *fields, const pt_shape *shap
         TRY(PT_CUDA(cudaMemcpyAsync(net->running_scratch, net->running,
                                     net->nrunning * sizeof(real), cudaMemcpyDeviceToDevice,
                                     net->device->stream)));
+    r->levels.keep_member = pass->predict;
+    r->inference = pass->inference;
+    r->points = shape->points;
     TRY(pt_voxelise(&r->arena, fields, shape, &r->levels));
     pass->voxels = r->levels.v[0];
     pass->pairs = r->levels.same[0].start[27];

@@ -89,7 +89,8 @@ static pt_status finest(pt_arena *a, const pt_fields *f, const pt_shape *s, pt_l
     NEW(key, n, uint64_t, "point_key");
     NEW(index, n, int32_t, "point_index");
     TRY(pt_k_voxel_keys(d, n, f->coord, f->slot, f->voxel, key, index));
-    TRY(unique(a, n, key, index, &out->key[0], &out->v[0], &first, NULL));
+    if (out->keep_member) NEW(out->member, n, int32_t, "member");
+    TRY(unique(a, n, key, index, &out->key[0], &out->v[0], &first, out->member));
     NEW(out->feature, out->v[0] * PT_FEATURES, real, "feature");
     NEW(out->count, out->v[0] * s->classes, int32_t, "count");
     TRY(pt_k_voxel_mean(d, out->v[0], n, first, index, f->feature, out->feature));

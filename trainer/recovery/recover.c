@@ -171,7 +171,7 @@ static pt_status remedy(run *r, pt_fragment *f, int *taken)
         pt_queue_push_front(&r->queue, f);
         return PT_OK;
     }
-    /* a fragment that did not even load never came to its gather workspace: not yet tried */
+    /* one that cannot take it yet leaves it to its pieces */
     if (!(f->tried & PT_TRIED_CHUNKS) && f->augmented && f->shape.points > r->o->gather_small) {
         f->tried |= PT_TRIED_CHUNKS;
         f->gather_rows = r->o->gather_small;

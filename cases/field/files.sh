@@ -1,0 +1,87 @@
+# files.sh BUILD SOURCE WHAT - recordings: made, kept through a kill and a full disk, replayed, reduced, refused.
+build=$1 source=$2
+. "$(dirname "$0")/../cli/lib.sh"
+d=$(mktemp -d) || exit 7
+trap 'rm -rf "$out" "$d"' EXIT
+fail() { echo "$*"; bad=1; }
+small="$bin/pointtrain train --data rooms:2,max=900 --batch 2 --steps 2 --quiet --allocator direct"
+record() { "$bin/oomproof" record --device sim -o "$d/r.oomt" "$@"; }
+replay() { "$bin/oomproof" replay --device sim "$@"; }
+case $3 in
+record) # what was recorded comes again: site, ordinal, size, attempts; a broken recovery is noticed
+    demo="train --data rooms:4,max=60000 --seed 21 --batch 4 --steps 1 --quiet --allocator direct"
+    expect 0 "3 failures), 0 before them not kept; recovered" record --faults 'cudaMalloc budget=58MiB -> oom' -- \
+        "$bin/pointtrain" $demo
+    expect 0 "as recorded, recovered" replay "$d/r.oomt" -- "$bin/pointtrain" $demo
+    expect 0 "as recorded" replay --repeat 2 --quiet "$d/r.oomt" -- "$bin/pointtrain" $demo
+    expect 1 "event 3 differs" replay "$d/r.oomt" -- "$build/cases/field_broken" $demo
+    expect 1 "event 1 differs" replay "$d/r.oomt" -- "$bin/pointtrain" ${demo%21*}22${demo#*21}
+    grep -q "$HOME\|$build" "$d/r.oomt" && fail "a recording names a folder of this machine"
+    expect 0 "12345" sh -c "OOMPROOF_RECORD=$d/env.ring '$bin/oomproof' run --device sim -- $small && echo 12345"
+    expect 0 "0 failures" "$bin/oomproof" record -o "$d/env.oomt" --finish "$d/env.ring" ;;
+triples) # 12 at least, each with a phase, a call and a kind of error that no other has
+    n=$(cd "$source/fixtures/field" && for f in *.oomt; do
+        sed -n '/"e":"fail"/{s/.*"call":"\([A-Za-z0-9_]*\)".*"ph":"\([a-z]*\)".*"code":\([0-9]*\).*/\2 \1 \3/p
+                s/.*"call":"\([A-Za-z0-9_]*\)".*"code":\([0-9]*\).*/none \1 \2/p}' "$f" | tail -1
+    done | sort -u | wc -l)
+    [ "$n" -ge 12 ] || fail "only $n different (phase, call, code)" ;;
+ring) # a kill and a full disk leave what was recorded
+    guest=$build/cases/guest_any
+    OOMPROOF_RECORD=$d/k.ring OOMPROOF_RECORD_EVENTS=500 "$bin/oomproof" run --device sim -- "$guest" for-ever >"$out" 2>&1 &
+    while [ ! -s "$d/k.ring" ] || [ "$("$bin/oomproof" trace "$d/k.ring" | wc -l)" -lt 400 ]; do :; done
+    kill -9 $(pgrep -f "^$guest for-ever")
+    wait
+    expect 0 " events (0 failures)" "$bin/oomproof" record -o "$d/k.oomt" --finish "$d/k.ring"
+    [ "$(grep -c '"e":"alloc"' "$d/k.oomt")" -ge 200 ] || fail "too few events: $(wc -l "$d/k.oomt")"
+    expect 0 "driver" replay "$d/k.oomt"
+    (
+        trap '' XFSZ
+        ulimit -f 512
+        record -- "$guest" one
+        echo "exit code $?"
+    ) 2>&1 | cat >"$out"
+    grep -q "the run goes on" "$out" || fail "a full disk is not said: $(cat "$out")"
+    record --last 16 --faults 'cudaMalloc phase=forward nth=40 -> oom' -- $small >"$out" 2>&1
+    expect 0 "as recorded" replay "$d/r.oomt" -- $small
+    [ "$(wc -l <"$d/r.oomt")" -le 40 ] || fail "16 events were to be kept, not $(wc -l <"$d/r.oomt")" ;;
+reduce)
+    demo="$bin/pointtrain train --data rooms:4,max=60000 --seed 21 --batch 4 --steps 1 --quiet --allocator direct"
+    record --faults 'cudaMalloc budget=58MiB -> oom' -- $demo >"$out" 2>&1
+    expect 0 "1 of 3 failures" "$bin/oomproof" reduce "$d/r.oomt" --device sim -o "$d/s.oomt" -- $demo
+    expect 0 "as recorded" replay "$d/s.oomt" -- $demo
+    expect 0 "events" "$bin/oomproof" reduce "$d/r.oomt" --capacity 60MiB -o "$d/s.oomt"
+    [ "$(wc -l <"$d/s.oomt")" -lt 60 ] || fail "not reduced: $(wc -l <"$d/s.oomt") lines"
+    expect 0 "driver              1" replay --capacity 60MiB "$d/s.oomt"
+    expect 1 "nothing fails in it" "$bin/oomproof" reduce "$d/r.oomt" -o "$d/s.oomt" ;;
+stream) # capacity and scale
+    record -- $small >"$out" 2>&1
+    expect 0 "driver              0" replay "$d/r.oomt"
+    expect 0 "none" replay --capacity 64MiB "$d/r.oomt"
+    replay --capacity 26MiB "$d/r.oomt" >"$d/table"
+    [ "$(grep -c ' 0  ' "$d/table")" -eq 0 ] && [ "$(grep -c 'event [0-9]' "$d/table")" -eq 4 ] ||
+        fail "a card that is too small suits some model: $(cat "$d/table")"
+    replay --capacity 64MiB --scale 4 "$d/r.oomt" >"$d/table"
+    [ "$(grep -c 'event [0-9]' "$d/table")" -eq 4 ] || fail "four times as large still fits: $(cat "$d/table")"
+    replay --capacity 64MiB --threads 3 "$d/r.oomt" >"$d/table"
+    [ "$(grep -c 'event [0-9]' "$d/table")" -eq 4 ] || fail "three on one card still fit: $(cat "$d/table")" ;;
+usage)
+    expect 2 "which recording" "$bin/oomproof" replay
+    expect 2 "No such file" replay "$d/none" -- true
+    expect 2 "line 1: not a recording" replay "$source/README.md" -- true
+    expect 2 "one fixture at a time" replay a b
+    expect 2 "where to" "$bin/oomproof" record -- true
+    expect 2 "cannot be written" "$bin/oomproof" record -o /nowhere/x -- true
+    expect 2 "no command to record" "$bin/oomproof" record -o "$d/x"
+    expect 4 "nothing was recorded" record -- true
+    expect 2 "names no command" sh -c "grep -v nothing '$source/fixtures/field/backward.oomt' |
+        sed '1s/,\"command\":\"[^\"]*\"//' >'$d/x'; '$bin/oomproof' replay --own '$d/x'"
+    expect 2 "cut short" sh -c "head -5 '$source/fixtures/field/backward.oomt' >'$d/x'; '$bin/oomproof' replay '$d/x'"
+    expect 2 "damaged" sh -c "sed 's/\"size\":512/\"size\":513/' '$source/fixtures/field/backward.oomt' >'$d/x'; \
+        '$bin/oomproof' replay '$d/x'"
+    expect 2 "see oomproof replay --help" replay --repeat 0 x
+    expect 0 "usage" "$bin/oomproof" reduce --help ;;
+*)
+    echo "files.sh: no such case: $3"
+    exit 2 ;;
+esac
+exit $bad

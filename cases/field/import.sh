@@ -1,0 +1,84 @@
+# import.sh BUILD - logs of RMM, snapshots and messages of PyTorch, and files that mean harm.
+build=$1
+. "$(dirname "$0")/../cli/lib.sh"
+d=$(mktemp -d) || exit 7
+trap 'rm -rf "$out" "$d"' EXIT
+fail() { echo "$*"; bad=1; }
+import() { "$bin/oomproof" import "$@"; }
+
+cat >"$d/rmm.csv" <<'END'
+Thread,Time,Action,Pointer,Size,Stream
+7,11:32:57:000001,allocate,0x7f01,1048576,0x0
+7,11:32:57:000105,allocate,0x7f02,3145728,0x2
+8,11:32:58:000007,allocate failure,0x0,9437184,0x2
+7,11:32:59:000000,free,0x7f01,1048576,0x0
+7,11:32:59:000001,free,0x6fff,2097152,0x0
+END
+expect 0 "6 events (1 failures), from rmm" import "$d/rmm.csv" -o "$d/r"
+grep -q '"e":"hold","size":2097152' "$d/r" || fail "a block from before the log is not held: $(cat "$d/r")"
+grep -q '"e":"fail".*"size":9437184.*"code":2.*"live":6291456' "$d/r" || fail "the failure is wrong: $(cat "$d/r")"
+expect 0 "driver              1" "$bin/oomproof" replay --capacity 12MiB "$d/r"
+expect 0 "driver              0" "$bin/oomproof" replay --capacity 32MiB "$d/r"
+
+python3 - "$d" <<'END'
+import json, pickle, sys
+d = sys.argv[1]
+frames = [{"filename": "/usr/lib/python3/torch/nn/linear.py", "line": 3, "name": "forward"},
+          {"filename": "/home/somebody/secret/net.py", "line": 41, "name": "block"}]
+trace = [{"action": "alloc", "addr": 10, "size": 4194304, "stream": 0, "time_us": 100, "frames": frames},
+         {"action": "segment_alloc", "addr": 10, "size": 20971520, "stream": 0, "time_us": 101},
+         {"action": "free_requested", "addr": 10, "size": 4194304, "stream": 0, "time_us": 102},
+         {"action": "free_completed", "addr": 10, "size": 4194304, "stream": 0, "time_us": 103},
+         {"action": "oom", "size": 83886080, "stream": 0, "device_free": 4194304, "time_us": 104, "frames": frames}]
+segment = {"address": 5000, "total_size": 20971520, "device": 0,
+           "blocks": [{"size": 2097152, "state": "active_allocated"}, {"size": 18874368, "state": "inactive"}]}
+snapshot = {"segments": [segment], "device_traces": [trace, []]}
+json.dump(snapshot, open(d + "/snap.json", "w"))
+pickle.dump(snapshot, open(d + "/snap.pickle", "wb"))
+class Harm:
+    def __reduce__(self):
+        import os
+        return os.system, ("touch " + d + "/harmed",)
+pickle.dump({"segments": [], "device_traces": Harm()}, open(d + "/harm.pickle", "wb"))
+open(d + "/cut.pickle", "wb").write(pickle.dumps(snapshot)[:100])
+json.dump({"segments": []}, open(d + "/empty.json", "w"))
+open(d + "/deep.json", "w").write('{"a":' * 100000)
+snapshot["device_traces"][0][0]["size"] = 1 << 60
+json.dump(snapshot, open(d + "/huge.json", "w"))
+END
+for f in snap.json snap.pickle; do
+    expect 0 "4 events (1 failures), from torch" import "$d/$f" -o "$d/r" --note "a job of mine"
+    grep -q '"site":"block (net.py:41)"' "$d/r" || fail "$f: the site is wrong: $(cat "$d/r")"
+    grep -q 'somebody' "$d/r" && fail "$f: a folder is in the recording"
+    grep -q '"total":25165824' "$d/r" || fail "$f: the card is wrong: $(head -1 "$d/r")"
+    expect 0 "caching             1" "$bin/oomproof" replay "$d/r"
+done
+expect 2 "names posix.system" import "$d/harm.pickle" -o "$d/x"
+[ -e "$d/harmed" ] && fail "a pickle ran code"
+expect 2 "damaged pickle" import "$d/cut.pickle" -o "$d/x"
+expect 2 "no device_traces" import "$d/empty.json" -o "$d/x"
+expect 2 "damaged JSON" import "$d/deep.json" -o "$d/x"
+expect 2 "no card has them" import "$d/huge.json" -o "$d/x"
+expect 2 "has the devices 0 to 1" import "$d/snap.json" --gpu 2 -o "$d/x"
+[ -e "$d/x" ] && fail "a refused file left something"
+
+echo "RuntimeError: CUDA out of memory. Tried to allocate 2.26 GiB (GPU 0; 6.00 GiB total capacity; 781.59 MiB already
+allocated; 1.03 GiB free; 1.24 GiB reserved in total by PyTorch)" >"$d/old.txt"
+expect 0 "cudaMalloc size>=2426656522 -> oom" import "$d/old.txt" -o "$d/r"
+grep -q '"total":6442450944,"free":1105954078' "$d/r" || fail "the old message is misread: $(head -1 "$d/r")"
+echo "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 226.00 MiB. GPU 0 has a total capacity of 15.70 GiB of
+which 210.38 MiB is free. Of the allocated memory 14.81 GiB is allocated by PyTorch" >"$d/new.txt"
+expect 0 "cudaMalloc size>=236978176 -> oom" import "$d/new.txt" -o "$d/r"
+expect 0 "driver              1" "$bin/oomproof" replay "$d/r"
+echo "| 30%   45C    P8    20W / 350W |  10240MiB / 24576MiB |      0%      Default |" >"$d/smi.txt"
+expect 0 "cudaMalloc budget=25769803776 -> oom" import "$d/smi.txt" -o "$d/r"
+echo "nothing of the kind" >"$d/no.txt"
+expect 2 "neither an RMM log" import "$d/no.txt" -o "$d/x"
+expect 2 "Tried to allocate" sh -c "'$bin/oomproof' import $d/no.txt -o $d/x"
+expect 2 "no card has them" sh -c "echo 'Tried to allocate 1048475.00 GiB' >$d/no.txt; '$bin/oomproof' import $d/no.txt -o $d/x"
+printf 'Thread,Time,Action,Pointer,Size,Stream\n1,2,allocate,0x1,many,0x0\n' >"$d/bad.csv"
+expect 2 "line 2: not a row" import "$d/bad.csv" -o "$d/x"
+expect 2 "No such file" import "$d/none" -o "$d/x"
+expect 2 "cannot be written" import "$d/rmm.csv" -o /nowhere/x
+expect 0 "usage" import --help
+exit $bad

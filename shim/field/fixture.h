@@ -1,0 +1,61 @@
+/* fixture.h - a recorded failure as it is kept and shared: JSON lines, described in
+ * fixtures/README.md. */
+#ifndef OP_FIXTURE_H
+#define OP_FIXTURE_H
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* X(name in the file) */
+#define OP_FX_KINDS(X) X(hold) X(alloc) X(free) X(fail) X(step)
+typedef enum op_fx_kind {
+#define X(name) OP_FX_##name,
+    OP_FX_KINDS(X)
+#undef X
+        OP_FX_KIND_COUNT
+} op_fx_kind;
+
+typedef struct op_fx_event {
+    op_fx_kind kind;
+    uint64_t ns, size, block, live; /* block: the allocation's number; 0: not known */
+    uint32_t ordinal;               /* of the call at its site, from 1; 0: not known */
+    int thread, stream, code, injected;
+    const char *call, *phase, *site;   /* "" where not known; kept by the fixture */
+    uint64_t points, trained, dropped; /* of a step */
+    uint32_t attempts, retries, splits, failed;
+} op_fx_event;
+
+typedef struct op_fixture {
+    const char *program, *device, *source, *expect, *note, *command; /* "": not said */
+    uint64_t total, free_bytes;                                      /* of the card */
+    int runtime, driver;                                             /* versions */
+    op_fx_event *event;                                              /* [n] */
+    size_t n, room;
+    uint64_t lost;      /* events of the same run that are not here */
+    int refused, loses; /* a step of that run failed, or dropped points; fresh from a ring */
+    struct op_fx_text *texts;
+} op_fixture;
+
+/* NULL, with a reason that names the line. What it does not know in the file is passed over. */
+op_fixture *op_fixture_read(const char *path, char *error, size_t error_bytes);
+op_fixture *op_fixture_parse(const char *text, size_t n, char *error, size_t error_bytes);
+op_fixture *op_fixture_new(void);
+void op_fixture_free(op_fixture *f);
+
+/* A copy that lives as long as the fixture; equal texts are one. Never NULL. */
+const char *op_fixture_text(op_fixture *f, const char *s);
+/* 0: no memory. */
+int op_fixture_add(op_fixture *f, const op_fx_event *e);
+
+/* 0; -1: errno says why not. Written aside and renamed. */
+int op_fixture_write(const op_fixture *f, const char *path);
+void op_fixture_put(const op_fixture *f, FILE *to);
+
+/* "recovered", "loss", "refused", or "none": nothing failed; as the steps say, else as the
+ * program's exit code does. */
+const char *op_fixture_outcome(const op_fixture *f, int exit_code);
+
+/* One line about a failed call, for people. */
+void op_fx_describe(const op_fx_event *e, char *out, size_t room);
+
+#endif

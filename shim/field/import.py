@@ -1,0 +1,293 @@
+"""import.py - `oomproof import`: what others recorded, as a recording of ours (fixtures/README.md).
+
+Reads RMM's CSV logs, PyTorch's memory snapshots (the dictionary of torch.cuda.memory._snapshot() as JSON, or the pickle
+of _dump_snapshot), and text in which a PyTorch out-of-memory message or a line of nvidia-smi stands. A file may come from
+a stranger: a pickle may name no class or function, and nothing of it is run."""
+import argparse
+import csv
+import io
+import json
+import os
+import pickle
+import re
+import sys
+
+SUM_START, SUM_PRIME, MASK = 14695981039346656037, 1099511628211, (1 << 64) - 1
+UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+MOST = 1 << 46  # bytes; more is an overflowed product, not a request
+
+
+class Refused(Exception):
+    """The file cannot be read; the text says why and what to do."""
+
+
+class Plain(pickle.Unpickler):
+    """Numbers, texts, lists and dictionaries; a pickle that names anything else could run code."""
+
+    def find_class(self, module, name):
+        raise Refused(f"the pickle names {module}.{name}; a snapshot of _dump_snapshot has only plain values")
+
+    def persistent_load(self, pid):
+        raise Refused("the pickle refers to objects outside of it")
+
+
+# ---- our own format ----
+def fnv(h, data):
+    for byte in data:
+        h = (h ^ byte) * SUM_PRIME & MASK
+    return h
+
+
+def write(out, head, events, lost=0):
+    total, lines = SUM_START, []
+    for event in events:
+        line = json.dumps(event, separators=(",", ":"), ensure_ascii=True) + "\n"
+        total = fnv(total, line.encode())
+        lines.append(line)
+    peak = max((e.get("live", 0) for e in events), default=0)
+    end = {"end": {"events": len(lines), "lost": lost, "peak": peak, "sum": f"{total:016x}"}}
+    aside = f"{out}.{os.getpid()}.tmp"
+    try:
+        with open(aside, "w", encoding="ascii") as f:
+            f.write(json.dumps(head, separators=(",", ":"), ensure_ascii=True) + "\n")
+            f.writelines(lines)
+            f.write(json.dumps(end, separators=(",", ":")) + "\n")
+            f.flush()
+            os.fsync(f.fileno())
+        os.replace(aside, out)
+    except OSError as e:
+        if os.path.exists(aside):
+            os.unlink(aside)
+        raise Refused(f"{out} cannot be written: {e.strerror}") from e
+
+
+def up(size):
+    return -(-size // 512) * 512
+
+
+class Stream:
+    """Events in the order of the log; numbers for pointers, what was there before, live bytes."""
+
+    def __init__(self):
+        self.events, self.holds, self.block, self.size, self.sites = [], [], {}, {}, {}
+        self.next, self.live = 1, 0
+
+    def ordinal(self, call, site):
+        self.sites[call, site] = self.sites.get((call, site), 0) + 1
+        return self.sites[call, site]
+
+    def add(self, kind, call, size, t, site="", stream=0, thread=0, pointer=None, code=0):
+        if not 0 <= size < MOST:
+            raise Refused(f"{size} bytes: no card has them; an overflowed size is a bug, not an out-of-memory")
+        e = {"e": kind, "t": max(0, t), "call": call, "size": size}
+        if kind == "alloc":
+            self.block[pointer], self.size[pointer] = self.next, size
+            self.next += 1
+            self.live += up(size)
+            e["p"] = self.block[pointer]
+        elif kind == "free":
+            if pointer not in self.block:  # it was there before the log began
+                self.block[pointer], self.size[pointer] = self.next, size
+                self.holds.append({"e": "hold", "size": size, "p": self.next})
+                self.next += 1
+            e["p"], e["size"] = self.block.pop(pointer), self.size.pop(pointer)
+            self.live -= up(e["size"])
+        if stream:
+            e["s"] = stream
+        if thread:
+            e["th"] = thread
+        if site:
+            e["site"] = site
+        e["o"] = self.ordinal(call, site)
+        if kind == "fail":
+            e["code"] = code
+        e["live"] = self.live
+        self.events.append(e)
+
+    def all(self):
+        """What was there before counts from the start, though it was found out at its end."""
+        before = sum(up(h["size"]) for h in self.holds)
+        for e in self.events:
+            e["live"] += before
+        return self.holds + self.events
+
+
+# ---- RMM ----
+def clock_ns(text):
+    parts = [int(p) for p in re.findall(r"\d+", text)][:4]
+    if len(parts) < 3:
+        return 0
+    fraction = re.findall(r"\d+", text)[3] if len(parts) > 3 else "0"
+    return ((parts[0] * 60 + parts[1]) * 60 + parts[2]) * 10**9 + int(fraction.ljust(9, "0")[:9])
+
+
+def number_of(table, key):
+    return table.setdefault(key, len(table))
+
+
+def from_rmm(text):
+    rows = csv.DictReader(io.StringIO(text))
+    s, threads, streams, start = Stream(), {}, {}, None
+    for n, row in enumerate(rows, 2):
+        try:
+            action, size = row["Action"].strip(), int(row["Size"])
+            pointer, stream = row["Pointer"].strip(), number_of(streams, row["Stream"].strip())
+            t = clock_ns(row["Time"])
+        except (KeyError, ValueError, AttributeError, TypeError) as e:
+            raise Refused(f"line {n}: not a row of an RMM log (Thread,Time,Action,Pointer,Size,Stream)") from e
+        start = t if start is None else start
+        at = {"t": t - start, "stream": stream, "thread": number_of(threads, row["Thread"])}
+        if action == "allocate":
+            s.add("alloc", "cudaMallocAsync", size, pointer=pointer, **at)
+        elif action == "allocate failure":
+            s.add("fail", "cudaMallocAsync", size, code=2, **at)
+        elif action == "free":
+            s.add("free", "cudaFreeAsync", size, pointer=pointer, **at)
+        else:
+            raise Refused(f"line {n}: the action \"{action[:40]}\" is unknown")
+    return s.all(), {}
+
+
+# ---- PyTorch ----
+def site_of(frames):
+    """function (file:line) of the innermost frame that is not torch's own; no folders."""
+    for f in frames or []:
+        name, line = os.path.basename(str(f.get("filename", ""))), f.get("line", 0)
+        if name.endswith((".py", ".cu", ".cpp", ".c")) and "torch" not in str(f.get("filename", "")):
+            return f"{f.get('name', '?')} ({name}:{line})"[:200]
+    return ""
+
+
+def from_torch(snapshot, device):
+    traces = snapshot.get("device_traces") if isinstance(snapshot, dict) else None
+    if not isinstance(traces, list) or not traces:
+        raise Refused("no device_traces: record with torch.cuda.memory._record_memory_history() first")
+    if device is None:
+        device = max(range(len(traces)), key=lambda k: len(traces[k]))
+    if not 0 <= device < len(traces):
+        raise Refused(f"--gpu {device}: the snapshot has the devices 0 to {len(traces) - 1}")
+    s, streams, start, free, reserved = Stream(), {}, None, 0, 0
+    for n, e in enumerate(traces[device]):
+        try:
+            action, size = e["action"], int(e.get("size", 0))
+            t = int(e.get("time_us", 0)) * 1000
+            at = {"site": site_of(e.get("frames")), "stream": number_of(streams, e.get("stream", 0))}
+        except (KeyError, ValueError, TypeError, AttributeError) as bad:
+            raise Refused(f"event {n} of the trace is not one of PyTorch's") from bad
+        start = t if start is None else start
+        at["t"] = t - start
+        if action == "alloc":
+            s.add("alloc", "malloc", size, pointer=e.get("addr"), **at)
+        elif action == "free_completed":
+            s.add("free", "free", size, pointer=e.get("addr"), **at)
+        elif action == "oom":
+            free = int(e.get("device_free", 0))
+            s.add("fail", "malloc", size, code=2, **at)
+    for segment in snapshot.get("segments") or []:
+        reserved += int(segment.get("total_size", 0)) if segment.get("device", 0) == device else 0
+    known = set(s.block)
+    for segment in snapshot.get("segments") or []:  # what is there at the end and never came was there before
+        address = segment.get("address", 0)
+        for b in segment.get("blocks") or []:
+            if segment.get("device", 0) == device and b.get("state") == "active_allocated" \
+                    and b.get("address", address) not in known:
+                s.holds.append({"e": "hold", "size": int(b.get("size", 0))})
+            address += b.get("size", 0)
+    return s.all(), {"total": reserved + free if free else 0, "free": free}
+
+
+# ---- text ----
+def bytes_of(number, unit):
+    return int(float(number) * UNITS[unit])
+
+
+SIZE = r"([0-9.]+)\s*(B|KiB|MiB|GiB|TiB)"
+
+
+def from_text(text):
+    asked = re.search(r"[Tt]ried to allocate " + SIZE, text)
+    total = re.search(r"total capac(?:i?ty|ty) of " + SIZE, text) or re.search(SIZE + r" total capacity", text)
+    free = re.search(r"of which " + SIZE + r" is free", text) or re.search(SIZE + r" free", text)
+    used = re.search(SIZE + r" already allocated", text) or re.search(SIZE + r" is allocated by PyTorch", text)
+    smi = re.search(r"(\d+)\s*MiB\s*/\s*(\d+)\s*MiB", text)
+    if not asked and not smi:
+        raise Refused("neither an RMM log, a PyTorch snapshot, nor a text with \"Tried to allocate\" or a line of nvidia-smi")
+    card = bytes_of(*total.groups()) if total else int(smi.group(2)) << 20 if smi else 0
+    left = bytes_of(*free.groups()) if free else card - (int(smi.group(1)) << 20) if smi else 0
+    s = Stream()
+    if card > left:
+        s.holds.append({"e": "hold", "size": card - left})
+    if asked:
+        s.add("fail", "cudaMalloc", bytes_of(*asked.groups()), 0, code=2)
+    return s.all(), {"total": card, "free": left, "used": bytes_of(*used.groups()) if used else 0}
+
+
+def rules_of(events, about):
+    """What to give --faults, when there is no program to replay: a smaller card, or requests of that size."""
+    lines = []
+    if about.get("total"):
+        room = about["used"] + about["free"] if about.get("used") else about["total"]
+        lines.append(f"cudaMalloc budget={room} -> oom")
+    asked = [e["size"] for e in events if e["e"] == "fail"]
+    if asked:
+        lines.append(f"cudaMalloc size>={min(asked)} -> oom")
+    return lines
+
+
+def load(path):
+    """(source, value): a dictionary for a snapshot, text for the others."""
+    try:
+        with open(path, "rb") as f:
+            data = f.read()
+    except OSError as e:
+        raise Refused(e.strerror) from e
+    if data[:1] == b"\x80":
+        try:
+            return "torch", Plain(io.BytesIO(data)).load()
+        except Refused:
+            raise
+        except Exception as e:  # a damaged pickle fails in many ways
+            raise Refused(f"a damaged pickle: {e}") from e
+    text = data.decode("utf-8", "replace")
+    if text.lstrip()[:1] == "{":
+        try:
+            return "torch", json.loads(text)
+        except (ValueError, RecursionError) as e:
+            raise Refused(f"damaged JSON: {e}") from e
+    return ("rmm" if text.startswith("Thread,Time,Action,Pointer,Size,Stream") else "text"), text
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        prog="oomproof import", add_help=True,
+        description="Turns what others recorded into a recording: RMM's CSV logs, PyTorch memory snapshots (JSON or pickle), "
+        "or text with a PyTorch out-of-memory message or a line of nvidia-smi.",
+        epilog="exit codes: 0 the recording is there, 2 usage or a file that cannot be read, which was said")
+    parser.add_argument("file")
+    parser.add_argument("-o", metavar="FILE", dest="out", required=True, help="the recording")
+    parser.add_argument("--gpu", type=int, metavar="N", help="of a snapshot: which device (that with most events)")
+    parser.add_argument("--note", default="", metavar="TEXT", help="a line for readers")
+    o = parser.parse_args()
+    try:
+        source, value = load(o.file)
+        events, about = {"rmm": from_rmm, "text": from_text}[source](value) if source != "torch" else \
+            from_torch(value, o.gpu)
+        if not events:
+            raise Refused("no allocation in it")
+        head = {"oomt": 1, "program": "", "source": source, "expect": "any"}
+        if o.note:
+            head["note"] = o.note
+        head["device"] = {"name": "", "total": about.get("total", 0), "free": about.get("free", 0)}
+        write(o.out, head, events)
+    except Refused as e:
+        print(f"oomproof: error: {o.file}: {e}", file=sys.stderr)
+        return 2
+    fails = sum(e["e"] == "fail" for e in events)
+    print(f"oomproof: {o.out}: {len(events)} events ({fails} failures), from {source}", file=sys.stderr)
+    for rule in rules_of(events, about):
+        print(rule)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,132 @@
+/* record.c - `oomproof record`: a program under a ring of its last allocations, kept as a fixture.
+ */
+#define _GNU_SOURCE
+#include "field/spawn.h"
+#include "launch.h"
+#include "rules.h"
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const char op_record_help[] =
+    "usage: oomproof record -o FILE [options] -- CMD...\n"
+    "       oomproof record -o FILE --finish RING\n"
+    "Runs CMD and keeps its last allocations, frees and failures: sizes, phases, call sites, no "
+    "data.\n\n"
+    "  -o FILE          the recording, JSON lines (fixtures/README.md)\n"
+    "  --last N         events that are kept; a failure keeps those before it and N/2 more "
+    "(65536)\n"
+    "  --device D       sim, gpu or auto (auto)\n"
+    "  --faults RULES, --sim-memory SIZE  as of run\n"
+    "  --with-command   writes CMD into the file, by which it can be replayed as a test; its "
+    "words\n"
+    "                   are kept as they are: look at them before you share the file\n"
+    "  --note TEXT      a line for whoever reads it\n"
+    "  --finish RING    of a run that had OOMPROOF_RECORD=RING in its environment, or was "
+    "killed\n\n"
+    "exit codes: the command's own; 2 usage or bad input, 5 killed by a signal, 7 internal or "
+    "FILE cannot be\nwritten\n";
+
+typedef struct options {
+    op_spawn s;
+    const char *device, *out, *note, *finish;
+    int with_command;
+} options;
+
+static int read_options(int argc, char **argv, options *o)
+{
+    static const struct option table[] = {
+        {"last", 1, 0, 'n'},       {"device", 1, 0, 'd'},       {"faults", 1, 0, 'f'},
+        {"sim-memory", 1, 0, 'm'}, {"with-command", 0, 0, 'w'}, {"note", 1, 0, 't'},
+        {"finish", 1, 0, 'F'},     {"help", 0, 0, 'h'},         {0}};
+    op_rule rules[OP_MAX_RULES];
+    char error[256];
+    int c;
+    *o = (options){.device = "auto", .s = {.events = 1 << 16}};
+    while ((c = getopt_long(argc, argv, "+o:h", table, NULL)) != -1) switch (c) {
+        case 'o': o->out = optarg; break;
+        case 'n':
+            if (!op_number(optarg, &o->s.events) || o->s.events < 16 || o->s.events > 1 << 26)
+                return op_usage("--last is a number from 16 to 64Mi, not ", optarg);
+            break;
+        case 'd': o->device = optarg; break;
+        case 'f': o->s.faults = optarg; break;
+        case 'm': o->s.memory = optarg; break;
+        case 'w': o->with_command = 1; break;
+        case 't': o->note = optarg; break;
+        case 'F': o->finish = optarg; break;
+        case 'h': fputs(op_record_help, stdout); return -1;
+        default: return 2;
+        }
+    if (!o->out) return op_usage("where to? Give -o FILE", "");
+    if ((o->s.sim = op_device(o->device)) < 0)
+        return op_usage("--device is sim, gpu or auto, not ", o->device);
+    if (o->s.faults && op_parse(o->s.faults, rules, error, sizeof error) < 0) {
+        fprintf(stderr, "oomproof: error: --faults: %s\n", error);
+        return 2;
+    }
+    if (!o->finish && optind >= argc)
+        return op_usage("no command to record; after the options comes -- and the command", "");
+    o->s.command = argv + optind;
+    return 0;
+}
+
+static char *words(op_fixture *f, char *const *command)
+{
+    char *all = NULL;
+    size_t n = 0;
+    FILE *m = open_memstream(&all, &n);
+    const char *slash = strrchr(command[0], '/');
+    if (!m) return NULL;
+    fputs(slash ? slash + 1 : command[0], m); /* not where it lies on this machine */
+    for (int i = 1; command[i]; i++)
+        fprintf(m, command[i][strcspn(command[i], " \t'\"\\$&|;<>()*?")] ? " '%s'" : " %s",
+                command[i]);
+    fclose(m);
+    (void)f;
+    return all;
+}
+
+int op_record_command(int argc, char **argv)
+{
+    static options o;
+    char ring[4200];
+    int code = read_options(argc, argv, &o), status = 0;
+    if (code) return code < 0 ? 0 : code;
+    snprintf(ring, sizeof ring, "%s.ring", o.out);
+    FILE *probe = fopen(o.out, "ae"); /* found out before the run, not after it */
+    if (!probe) {
+        fprintf(stderr, "oomproof: error: %s cannot be written: %s\n", o.out, strerror(errno));
+        return 2;
+    }
+    fclose(probe);
+    if (!o.finish) {
+        unlink(ring);
+        o.s.ring = ring;
+        status = op_spawn_run(&o.s);
+        code = op_spawn_code(status);
+    }
+    op_fixture *f = op_ring_take(o.finish ? o.finish : ring);
+    if (!f) return code ? code : 4;
+    const char *slash = o.finish ? NULL : strrchr(o.s.command[0], '/');
+    f->program = o.finish ? "" : op_fixture_text(f, slash ? slash + 1 : o.s.command[0]);
+    f->expect = op_fixture_outcome(f, code);
+    if (o.note) f->note = op_fixture_text(f, o.note);
+    if (o.with_command && !o.finish) {
+        char *all = words(f, o.s.command);
+        f->command = op_fixture_text(f, all ? all : "");
+        free(all);
+    }
+    size_t fails = 0;
+    for (size_t i = 0; i < f->n; i++) fails += f->event[i].kind == OP_FX_fail;
+    if (op_fixture_write(f, o.out) != 0) {
+        fprintf(stderr, "oomproof: error: %s cannot be written: %s\n", o.out, strerror(errno));
+        code = code ? code : 7;
+    } else
+        fprintf(stderr, "oomproof: %s: %zu events (%zu failures), %llu before them not kept; %s\n",
+                o.out, f->n, fails, (unsigned long long)f->lost, f->expect);
+    op_fixture_free(f);
+    return code;
+}

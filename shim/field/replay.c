@@ -1,0 +1,268 @@
+/* replay.c - `oomproof replay FIXTURE -- CMD`: the same failures at the same places, and whether
+ * all went as it was recorded. */
+#define _GNU_SOURCE
+#include "field/replay.h"
+#include "field/spawn.h"
+#include "field/stream.h"
+#include "launch.h"
+#include "rules.h"
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const char op_replay_help[] =
+    "usage: oomproof replay FIXTURE [options] -- CMD...   the program again, with the same "
+    "failures\n"
+    "       oomproof replay FIXTURE [options]             the allocations alone, by models of\n"
+    "                                                     allocators\n"
+    "Each recorded failure comes again at the same call, call site and ordinal. Fails when one "
+    "has\n"
+    "another size, phase or code, does not come, or is joined by others; when a step ends in "
+    "another\n"
+    "way (points, attempts, splits); or when the run does not end as FIXTURE expects.\n\n"
+    "  --repeat N       N times (1)\n"
+    "  --device D       sim, gpu or auto (auto)\n"
+    "  --sim-memory S   capacity of the simulated card (the recorded one)\n"
+    "  --timeout S      of one run (600)\n"
+    "  --own            the command is the one in FIXTURE, its program from the folder of "
+    "oomproof\n"
+    "  --quiet          not what the program prints\n"
+    "  --capacity SIZE  of the models' card (the recorded one); --scale X: all sizes times X;\n"
+    "                   --threads N: N do the same in turn, on one card\n\n"
+    "exit codes: 0 all as recorded, 1 it is not, 2 usage or bad input, 5 killed by a signal, 6 it "
+    "hung,\n7 internal\n";
+
+/* ---- what must be the same ---- */
+static int same(const op_fx_event *a, const op_fx_event *b)
+{
+    if (a->kind != b->kind) return 0;
+    if (a->kind == OP_FX_step)
+        return a->points == b->points && a->trained == b->trained && a->dropped == b->dropped &&
+               a->attempts == b->attempts && a->splits == b->splits && a->failed == b->failed;
+    return !strcmp(a->call, b->call) && !strcmp(a->site, b->site) && !strcmp(a->phase, b->phase) &&
+           a->ordinal == b->ordinal && a->size == b->size && a->code == b->code;
+}
+
+static const op_fx_event *next(const op_fixture *f, size_t *at, int steps)
+{
+    for (; *at < f->n; ++*at)
+        if (f->event[*at].kind == OP_FX_fail || (steps && f->event[*at].kind == OP_FX_step))
+            return &f->event[(*at)++];
+    return NULL;
+}
+
+/* A ring may begin in the middle of a run: what came before is passed over in the other. */
+static size_t skipped(const op_fixture *want, const op_fixture *got)
+{
+    size_t n = 0, m = 0;
+    for (size_t i = 0; i < want->n; i++) n += want->event[i].kind == OP_FX_step;
+    for (size_t i = 0; i < got->n; i++) m += got->event[i].kind == OP_FX_step;
+    size_t over = want->lost && n && m > n ? m - n : 0, at = 0;
+    while (over && at < got->n) over -= got->event[at++].kind == OP_FX_step;
+    return at;
+}
+
+int op_replay_compare(const op_fixture *want, const op_fixture *got, char *out, size_t room)
+{
+    size_t i = 0, k = skipped(want, got);
+    char a[400] = "nothing", b[400] = "nothing";
+    int n = 0, steps = 0;
+    for (size_t e = 0; e < want->n; e++) steps |= want->event[e].kind == OP_FX_step;
+    for (;;) { /* a reduced recording has no steps: they are other ones now */
+        const op_fx_event *x = next(want, &i, steps), *y = next(got, &k, steps);
+        if (!x) return 1; /* the recording may have ended before the run did */
+        n++;
+        if (y && same(x, y)) continue;
+        op_fx_describe(x, a, sizeof a);
+        if (y) op_fx_describe(y, b, sizeof b);
+        snprintf(out, room, "event %d differs\n  recorded: %s\n  now:      %s", n, a, b);
+        return 0;
+    }
+}
+
+int op_replay_force(const op_fixture *f, const char *keep, const char *path)
+{
+    FILE *to = fopen(path, "we");
+    int n = 0;
+    for (size_t i = 0; to && i < f->n; i++) {
+        const op_fx_event *e = &f->event[i];
+        if (e->kind != OP_FX_fail || (keep && !keep[i])) continue;
+        if (!e->ordinal) continue;
+        fprintf(to, "%s\t%d\t%u\t%s\n", e->call, e->code, e->ordinal, e->site);
+        n++;
+    }
+    return to && fclose(to) == 0 ? n : -1;
+}
+
+/* ---- a run ---- */
+typedef struct options {
+    op_spawn s;
+    const char *device, *file;
+    char memory[32];
+    int repeat, own;
+    op_stream how;
+} options;
+
+static int once(const options *o, const op_fixture *want)
+{
+    char why[1200] = "";
+    op_spawn s = o->s;
+    s.events = want->n * 4 + (1 << 16);
+    unlink(s.ring);
+    int status = op_spawn_run(&s), code = op_spawn_code(status);
+    if (status == -1 || status == -2) {
+        fprintf(stderr, "oomproof: %s\n",
+                status == -1 ? "the command cannot be started" : "the command did not end in time");
+        return code;
+    }
+    op_fixture *got = op_ring_take(s.ring);
+    if (!got) return 4;
+    const char *outcome = op_fixture_outcome(got, code);
+    int as_recorded = op_replay_compare(want, got, why, sizeof why);
+    int any = !*want->expect || !strcmp(want->expect, "any");
+    int expected = any || !strcmp(outcome, want->expect);
+    fprintf(stderr, "oomproof: %s: %s", o->file, as_recorded ? "as recorded" : why);
+    fprintf(stderr, "%s%s%s%s\n", as_recorded ? ", " : "\n  ", outcome,
+            expected ? "" : ", expected: ", expected ? "" : want->expect);
+    if (code == 5) fprintf(stderr, "oomproof: the command was killed by a signal\n");
+    op_fixture_free(got);
+    return code == 5 ? 5 : as_recorded && expected ? 0 : 1;
+}
+
+/* The words of a recorded command, in place; a quoted one is whole. */
+static char **split(char *line, const char *folder)
+{
+    static char first[4200];
+    char **words = calloc(strlen(line) + 2, sizeof *words);
+    int n = 0;
+    for (char *p = line; words && *p;) {
+        while (*p == ' ') p++;
+        if (!*p) break;
+        char stop = *p == '\'' ? '\'' : ' ';
+        if (stop == '\'') p++;
+        words[n++] = p;
+        while (*p && *p != stop) p++;
+        if (*p) *p++ = 0;
+    }
+    if (n && !strchr(words[0], '/')) {
+        static const char *const rooms[] = {"bin", "cases"}; /* installed; of a build folder */
+        for (int i = 0; i < 2 && words[0] != first; i++) {
+            snprintf(first, sizeof first, "%s/%s/%s", folder, rooms[i], words[0]);
+            if (access(first, X_OK) == 0) words[0] = first;
+        }
+    }
+    return words;
+}
+
+static int read_options(int argc, char **argv, options *o)
+{
+    static const struct option table[] = {{"repeat", 1, 0, 'r'},
+                                          {"device", 1, 0, 'd'},
+                                          {"sim-memory", 1, 0, 'm'},
+                                          {"timeout", 1, 0, 't'},
+                                          {"own", 0, 0, 'o'},
+                                          {"quiet", 0, 0, 'q'},
+                                          {"capacity", 1, 0, 'c'},
+                                          {"scale", 1, 0, 's'},
+                                          {"threads", 1, 0, 'T'},
+                                          {"help", 0, 0, 'h'},
+                                          {0}};
+    uint64_t n;
+    char *end;
+    int c;
+    *o = (options){
+        .device = "auto", .repeat = 1, .how = {.scale = 1, .threads = 1}, .s = {.timeout = 600}};
+    while ((c = getopt_long(argc, argv, "-h", table, NULL)) != -1) switch (c) {
+        case 1:
+            if (o->file)
+                return op_usage("one fixture at a time, and -- before the command: ", optarg);
+            o->file = optarg;
+            break;
+        case 'r':
+            if (!op_number(optarg, &n) || n < 1 || n > 1 << 20)
+                return op_usage("--repeat is a number from 1, not ", optarg);
+            o->repeat = (int)n;
+            break;
+        case 'd': o->device = optarg; break;
+        case 'm': o->s.memory = optarg; break;
+        case 't':
+            if (!op_number(optarg, &n) || n < 1 || n > 1 << 30)
+                return op_usage("--timeout is a number of seconds, not ", optarg);
+            o->s.timeout = (int)n;
+            break;
+        case 'o': o->own = 1; break;
+        case 'q': o->s.quiet = 1; break;
+        case 'c':
+            if (!op_number(optarg, &o->how.capacity))
+                return op_usage("--capacity is a size, as 8GiB, not ", optarg);
+            break;
+        case 's':
+            o->how.scale = strtod(optarg, &end);
+            if (end == optarg || *end || !(o->how.scale > 0) || o->how.scale > 1e6)
+                return op_usage("--scale is a number above 0, not ", optarg);
+            break;
+        case 'T':
+            if (!op_number(optarg, &n) || n < 1 || n > 1024)
+                return op_usage("--threads is a number from 1 to 1024, not ", optarg);
+            o->how.threads = (int)n;
+            break;
+        case 'h': fputs(op_replay_help, stdout); return -1;
+        default: return 2;
+        }
+    if (!o->file) return op_usage("which recording? Give its file", "");
+    if ((o->s.sim = op_device(o->device)) < 0)
+        return op_usage("--device is sim, gpu or auto, not ", o->device);
+    o->s.command = optind < argc ? argv + optind : NULL;
+    return 0;
+}
+
+int op_replay_command(int argc, char **argv)
+{
+    static options o;
+    static char root[4096];
+    char why[300], dir[] = "/tmp/oomproof-replay-XXXXXX", ring[64], force[64];
+    int code = read_options(argc, argv, &o);
+    if (code) return code < 0 ? 0 : code;
+    op_fixture *f = op_fixture_read(o.file, why, sizeof why);
+    if (!f) {
+        fprintf(stderr, "oomproof: error: %s: %s\n", o.file, why);
+        return 2;
+    }
+    char *own = strdup(f->command);
+    if (o.own && *f->command && own && op_root(root, sizeof root))
+        o.s.command = split(own, root);
+    else if (o.own)
+        code = op_usage("--own: the recording names no command (record --with-command): ", o.file);
+    if (!code && !o.s.command) {
+        if (!o.how.capacity) o.how.capacity = f->total;
+        code = op_stream_report(stdout, f, &o.how);
+        goto done;
+    }
+    if (code || !mkdtemp(dir)) {
+        if (!code) fprintf(stderr, "oomproof: error: %s: %s\n", dir, strerror(errno));
+        code = code ? code : 7;
+        goto done;
+    }
+    snprintf(ring, sizeof ring, "%s/ring", dir);
+    snprintf(force, sizeof force, "%s/fail", dir);
+    o.s.ring = ring;
+    o.s.force = force;
+    if (!o.s.memory && f->total) {
+        snprintf(o.memory, sizeof o.memory, "%llu", (unsigned long long)f->total);
+        o.s.memory = o.memory;
+    }
+    if (op_replay_force(f, NULL, force) < 0) {
+        fprintf(stderr, "oomproof: error: %s: %s\n", force, strerror(errno));
+        code = 7;
+    }
+    for (int i = 0; !code && i < o.repeat; i++) code = once(&o, f);
+    unlink(ring);
+    unlink(force);
+    rmdir(dir);
+done:
+    op_fixture_free(f);
+    free(own);
+    return code;
+}

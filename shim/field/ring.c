@@ -1,0 +1,145 @@
+/* ring.c - from what a preloaded process left, whole or killed, to a fixture. */
+#define _GNU_SOURCE
+#include "field/spawn.h"
+#include "trace/read.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BLOCKS = 1 << 20, NOT_READY = 600 }; /* cudaErrorNotReady is no failure */
+
+static void take_event(op_fixture *f, const op_trace *t, const op_event *e)
+{
+    int failed = e->result != 0 && e->result != NOT_READY;
+    op_fx_event x = {.kind = failed ? OP_FX_fail
+                             : strstr(op_trace_name(t, OP_NAME_CALL, e->call), "Free")
+                                 ? OP_FX_free
+                                 : OP_FX_alloc,
+                     .ns = e->ns,
+                     .size = e->bytes,
+                     .block = e->pointer,
+                     .live = e->live,
+                     .ordinal = e->ordinal,
+                     .thread = e->thread,
+                     .stream = e->stream,
+                     .code = e->result,
+                     .injected = e->injected != 0,
+                     .call = op_fixture_text(f, op_trace_name(t, OP_NAME_CALL, e->call)),
+                     .phase = op_fixture_text(f, op_trace_name(t, OP_NAME_PHASE, e->phase)),
+                     .site = op_fixture_text(f, op_trace_name(t, OP_NAME_SITE, e->site))};
+    if (failed || e->pointer) op_fixture_add(f, &x);
+}
+
+static void take_step(op_fixture *f, const op_step_event *e)
+{
+    op_fx_event x = {.kind = OP_FX_step,
+                     .ns = e->ns,
+                     .call = "",
+                     .phase = "",
+                     .site = "",
+                     .points = e->points,
+                     .trained = e->trained,
+                     .dropped = e->dropped,
+                     .attempts = e->attempts,
+                     .retries = e->retries,
+                     .splits = e->splits,
+                     .failed = e->failed};
+    op_fixture_add(f, &x);
+}
+
+/* What was held when the first event came: blocks that go without having come, and the rest in one.
+ */
+static op_fixture *with_holds(op_fixture *f)
+{
+    op_fixture *all = op_fixture_new();
+    static unsigned char came[BLOCKS / 8];
+    uint64_t known = 0, live = 0;
+    if (!all) return f;
+    memset(came, 0, sizeof came);
+    for (size_t i = 0; i < f->n; i++)
+        if (f->event[i].kind != OP_FX_step) {
+            const op_fx_event *e = &f->event[i];
+            uint64_t rounded = (e->size + 511) / 512 * 512;
+            live = e->live;
+            if (e->kind == OP_FX_alloc) live -= rounded < live ? rounded : live;
+            if (e->kind == OP_FX_free) live += rounded;
+            break;
+        }
+    for (size_t i = 0; i < f->n; i++) {
+        const op_fx_event *e = &f->event[i];
+        uint64_t b = e->block % BLOCKS;
+        if (e->kind == OP_FX_alloc) came[b / 8] |= (unsigned char)(1 << b % 8);
+        if (e->kind != OP_FX_free || (came[b / 8] >> b % 8 & 1)) continue;
+        op_fixture_add(all, &(op_fx_event){.kind = OP_FX_hold,
+                                           .block = e->block,
+                                           .size = e->size,
+                                           .call = "",
+                                           .phase = "",
+                                           .site = ""});
+        known += (e->size + 511) / 512 * 512;
+    }
+    if (live > known)
+        op_fixture_add(
+            all,
+            &(op_fx_event){
+                .kind = OP_FX_hold, .size = live - known, .call = "", .phase = "", .site = ""});
+    for (size_t i = 0; i < f->n; i++) {
+        op_fx_event e = f->event[i];
+        e.call = op_fixture_text(all, e.call);
+        e.phase = op_fixture_text(all, e.phase);
+        e.site = op_fixture_text(all, e.site);
+        op_fixture_add(all, &e);
+    }
+    op_fixture_free(f);
+    return all;
+}
+
+op_fixture *op_ring_take(const char *ring)
+{
+    char why[200] = "";
+    struct stat st;
+    op_fixture *f = NULL;
+    int fd = open(ring, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) != 0 || st.st_size == 0) {
+        fprintf(stderr,
+                "oomproof: error: nothing was recorded: no CUDA call was seen (%s); `oomproof "
+                "doctor` says why not\n",
+                fd < 0 ? strerror(errno) : "an empty file");
+        if (fd >= 0) close(fd);
+        return NULL;
+    }
+    void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    close(fd);
+    op_trace *t = p == MAP_FAILED ? NULL : op_trace_open(p, (size_t)st.st_size, why, sizeof why);
+    if (t && (f = op_fixture_new())) {
+        uint64_t seen = 0;
+        for (const op_event *e; (e = op_trace_next(t)); seen++)
+            if (e->kind == OP_RECORD_STEP)
+                take_step(f, (const op_step_event *)(const void *)e);
+            else
+                take_event(f, t, e);
+        const op_device_record *d = op_trace_device(t);
+        uint64_t written = op_trace_head(t)->next;
+        f = with_holds(f);
+        f->refused = op_trace_head(t)->steps_failed > 0;
+        f->loses = op_trace_head(t)->steps_dropping > 0;
+        f->lost = written > seen ? written - seen : 0;
+        f->source = op_fixture_text(f, "record");
+        if (d) {
+            char name[sizeof d->name + 1] = "";
+            memcpy(name, d->name, sizeof d->name);
+            f->device = op_fixture_text(f, name);
+            f->total = d->total, f->free_bytes = d->free;
+            f->runtime = d->runtime, f->driver = d->driver;
+        }
+    } else
+        fprintf(stderr, "oomproof: error: %s: %s\n", ring, *why ? why : strerror(errno));
+    op_trace_close(t);
+    if (p != MAP_FAILED) munmap(p, (size_t)st.st_size);
+    if (f) unlink(ring);
+    return f;
+}

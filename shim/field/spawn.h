@@ -1,0 +1,25 @@
+/* spawn.h - a program under the shim, recorded: what record, replay and reduce have in common. */
+#ifndef OP_FIELD_SPAWN_H
+#define OP_FIELD_SPAWN_H
+#include "field/fixture.h"
+
+typedef struct op_spawn {
+    int sim;
+    const char *memory, *faults; /* of the simulated card; rules; may be NULL */
+    const char *force;           /* file of failures to repeat; may be NULL */
+    const char *ring;            /* file of the recording */
+    uint64_t events;             /* that it keeps */
+    int quiet;                   /* what the program prints is thrown away */
+    int timeout;                 /* seconds; 0: none */
+    char *const *command;
+} op_spawn;
+
+/* Status as of waitpid; -1: it could not be started; -2: it was stopped for its time. */
+int op_spawn_run(const op_spawn *s);
+/* Exit code of the command for such a status: its own, 5 a signal, 6 its time, 7 not started. */
+int op_spawn_code(int status);
+
+/* The recording in that file as a fixture, and removes the file. NULL and a message. */
+op_fixture *op_ring_take(const char *ring);
+
+#endif

@@ -1,0 +1,99 @@
+/* plan.c - see plan.h. */
+#include "sweep/plan.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void skip(op_sweep_file *s, int point)
+{
+    s->skip[point] = 0xff;
+}
+
+static void one_a_site(op_sweep_file *s)
+{
+    for (int i = 0; i < s->npoints; i++)
+        if (s->point[i].nth_at_site > 1) skip(s, i);
+}
+
+static uint64_t mix(uint64_t x) /* SplitMix64, Steele et al. 2014 */
+{
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+/* Each of those left with the same chance: n times the one of the lowest draw. */
+static void sample(op_sweep_file *s, int n, uint64_t seed)
+{
+    static char taken[OP_POINTS];
+    memset(taken, 0, sizeof taken);
+    for (; n; n--) {
+        int best = -1;
+        uint64_t least = UINT64_MAX;
+        for (int i = 0; i < s->npoints; i++) {
+            uint64_t draw = mix(mix(seed) + (uint64_t)i);
+            if (s->skip[i] == 0xff || taken[i] || draw > least) continue;
+            least = draw;
+            best = i;
+        }
+        if (best < 0) return; /* fewer than that */
+        taken[best] = 1;
+    }
+    for (int i = 0; i < s->npoints; i++)
+        if (!taken[i]) skip(s, i);
+}
+
+void op_plan(op_sweep_file *s, const op_sweep_options *o)
+{
+    memset(s->skip, 0, sizeof s->skip);
+    if (o->by_site) one_a_site(s);
+    if (o->sample) sample(s, o->sample, o->seed);
+    for (int i = 0; i < s->nresults; i++) /* of the sweep that is resumed */
+        if (s->result[i].point >= 0 && s->result[i].second < 0)
+            s->skip[s->result[i].point] |= (uint8_t)(1 << s->result[i].mode);
+}
+
+/* A pair counts when the run of its first fault has ended too: that one waits for its pairs. */
+static int whole(const op_sweep_file *s, const op_result *r)
+{
+    if (r->verdict == OP_V_RUNNING || r->point < 0) return 0; /* budgets are chosen anew */
+    if (!s->marked && !r->closed) return 0;
+    for (int i = 0; r->second >= 0 && i < s->nresults; i++) {
+        const op_result *first = &s->result[i];
+        if (first->second < 0 && first->point == r->point && first->mode == r->mode)
+            return first->verdict != OP_V_RUNNING;
+    }
+    return r->second < 0;
+}
+
+int op_plan_resume(op_sweep_file *s, const char *asked, const char *folder)
+{
+    if (!s->magic) return 0; /* nothing was begun there */
+    int n = 0, had = s->nresults < OP_RESULTS ? s->nresults : OP_RESULTS;
+    if (s->magic != OP_SWEEP_MAGIC || strcmp(s->asked, asked)) {
+        fprintf(stderr, "oomproof: error: --resume %s: %s\n  there: %s\n  here:  %s\n", folder,
+                s->magic != OP_SWEEP_MAGIC ? "holds no sweep of this version"
+                                           : "is of another sweep; give the options and the "
+                                             "command that it had",
+                s->magic == OP_SWEEP_MAGIC ? s->asked : "", asked);
+        return 2;
+    }
+    int *now = calloc((size_t)had + 1, sizeof *now);
+    if (!now) return 2;
+    for (int i = 0; i < had; i++) now[i] = whole(s, &s->result[i]) ? n++ : -1;
+    for (int i = 0; i < had; i++) {
+        op_result *r = &s->result[i];
+        if (now[i] < 0) continue;
+        if (r->inherited >= 0) r->inherited = now[r->inherited] >= 0 ? now[r->inherited] : now[i];
+        s->result[now[i]] = *r;
+    }
+    for (int k = 0; k < OP_STATES; k++) { /* what is gone has judged nothing */
+        int of = s->state[k].result;
+        s->state[k].result = of && of <= had && now[of - 1] >= 0 ? now[of - 1] + 1 : 0;
+    }
+    s->nresults = n;
+    free(now);
+    fprintf(stderr, "oomproof: %s: %d runs are there, %d had not ended\n", folder, n, had - n);
+    return 0;
+}

@@ -1,0 +1,15 @@
+/* plan.h - which runs of a sweep are made: all, or the first of each site, or a sample, or those
+ * that a sweep which was stopped has not made. */
+#ifndef OP_SWEEP_PLAN_H
+#define OP_SWEEP_PLAN_H
+#include "sweep/options.h"
+
+/* After the reference: marks in s->skip what is not wanted. */
+void op_plan(op_sweep_file *s, const op_sweep_options *o);
+
+/* Before the reference, of what an earlier sweep left: drops the runs that had not ended. 0; 2 and
+ * a message: it is of another sweep. Runs of a program that marks no steps count once all have
+ * ended: their exits are judged together. */
+int op_plan_resume(op_sweep_file *s, const char *asked, const char *folder);
+
+#endif

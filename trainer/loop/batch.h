@@ -1,0 +1,34 @@
+/* batch.h - private to loop/: what the operations of one batch share. */
+#ifndef PT_BATCH_H
+#define PT_BATCH_H
+#include "loop/trainer.h"
+
+typedef struct pt_batch {
+    pt_trainer *t;
+    pt_augment augment;
+    double divisor;
+    pt_pass pass; /* of the attempt in progress */
+    pt_batch_result *out;
+    int evaluate;        /* forward only, by the running statistics; nothing is learnt */
+    int32_t **predicted; /* [scenes][points]: the class of every own point; NULL: not wanted */
+} pt_batch;
+
+/* evaluate.c: into b->predicted, from the pass that just ended. */
+pt_status pt_predictions_keep(pt_batch *b, const pt_fragment *f, const pt_attempt *got);
+
+/* user: a pt_batch */
+extern const pt_recover_ops pt_batch_ops;
+
+/* What a sweep compares: every tensor, and how to compute the gradient again for the points that
+ * were trained. */
+void pt_watch_state(const pt_trainer *t);
+typedef struct pt_watch {
+    pt_batch b;
+    const pt_scene *scenes;
+    const uint32_t *keys;
+    int n;
+    const pt_ledger *ledger;
+} pt_watch;
+int pt_watch_again(void *user); /* a pt_watch; 0, or it cannot be computed */
+
+#endif

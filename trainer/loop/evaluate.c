@@ -1,0 +1,100 @@
+/* evaluate.c - see evaluate.h. */
+#include "loop/evaluate.h"
+#include "loop/batch.h"
+#include "probe.h"
+#include "recovery/stage.h"
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define HALF_WORTH        0.9 /* as in training */
+#define SMALL_GATHER_ROWS 1024
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The pass gives a class to every point, halo too; the attempt's own points keep theirs. One that
+ * is not committed is tried again, and says the same. */
+pt_status pt_predictions_keep(pt_batch *b, const pt_fragment *f, const pt_attempt *got)
+{
+    pt_status st = PT_OK;
+    uint8_t *own = malloc((size_t)f->shape.points);
+    if (!own) return pt_fail(PT_ERR_HOST, "no host memory for the classes of a scene");
+    TRY(pt_copy_down(&b->t->device, own, f->device.own, (size_t)f->shape.points));
+    for (int64_t p = 0, k = 0; p < f->shape.points; p++)
+        if (own[p] && k < got->n) {
+            b->predicted[got->position[k]][got->point[k]] = b->pass.predicted[p];
+            k++;
+        }
+done:
+    free(own);
+    return st;
+}
+
+pt_status pt_evaluate_scene(pt_trainer *t, const pt_scene *scene, int32_t *predicted,
+                            pt_scores *scores)
+{
+    pt_status st = PT_OK;
+    pt_ledger ledger = {0};
+    pt_fragment *whole = NULL;
+    pt_batch_result *out = calloc(1, sizeof *out);
+    uint32_t key = 0;
+    int32_t *predictions[] = {predicted};
+    double start = now();
+    pt_batch b = {.t = t,
+                  .out = out,
+                  .evaluate = 1,
+                  .divisor = 1,
+                  .predicted = predicted ? predictions : NULL,
+                  .augment = {t->o.seed, (uint64_t)t->step, 0}};
+    pt_recover_ops ops = pt_batch_ops;
+    ops.user = &b;
+    if (!out) return pt_fail(PT_ERR_HOST, "no host memory for a scene");
+    pt_phase_hold(PT_PHASE_VALIDATE);
+    for (int64_t p = 0; predicted && p < scene->n; p++) predicted[p] = PT_IGNORE;
+    TRY(pt_mem_release(&t->device));
+    TRY(pt_ledger_open(&ledger, &scene->n, 1));
+    TRY(pt_fragment_join(scene, &key, 1, t->o.net.classes, NULL, &whole));
+    pt_recover_options ro = {.split = {t->o.split, t->halo, HALF_WORTH},
+                             .on_floor = t->o.on_floor,
+                             .gather_small = SMALL_GATHER_ROWS,
+                             .baseline = pt_mem_held(&t->device)};
+    pt_fragment *given = whole;
+    whole = NULL;
+    TRY(pt_recover_batch(&ops, &ro, given, &ledger, &out->recover));
+    for (int i = 0; i < t->o.net.classes * t->o.net.classes; i++)
+        scores->confusion[i] += out->confusion[i];
+    scores->classes = t->o.net.classes;
+    scores->scenes++;
+    scores->points += scene->n;
+    scores->dropped += pt_ledger_dropped(&ledger);
+    scores->attempts += out->recover.attempts;
+    scores->retries += out->recover.retries;
+    scores->splits += out->recover.splits_scene + out->recover.splits_space;
+    scores->loss += out->loss;
+    scores->seconds += now() - start;
+done:
+    pt_phase_hold(PT_PHASE_NONE);
+    pt_fragment_free(whole);
+    pt_ledger_close(&ledger);
+    free(out);
+    return st;
+}
+
+pt_status pt_evaluate(pt_trainer *t, pt_dataset *data, pt_scores *scores)
+{
+    pt_status st = PT_OK;
+    memset(scores, 0, sizeof *scores);
+    for (int i = 0; st == PT_OK && i < pt_dataset_count(data); i++) {
+        pt_scene scene = {0};
+        st = pt_dataset_load(data, i, &scene);
+        if (st == PT_OK) st = pt_evaluate_scene(t, &scene, NULL, scores);
+        pt_scene_free(&scene);
+    }
+    pt_scores_finish(scores);
+    return st;
+}
