@@ -19,6 +19,7 @@ int op_usage(const char *what, const char *value);
 
 int op_record_command(int argc, char **argv);
 int op_import_command(int argc, char **argv);
+int op_report_command(int argc, char **argv);
 int op_reduce_command(int argc, char **argv);
 int op_replay_command(int argc, char **argv);
 int op_run_command(int argc, char **argv);

@@ -161,12 +161,15 @@ int op_write_json(FILE *f, const op_sweep_file *s, const op_tally *t)
         fputs(i ? ",\n" : "\n", f);
         json_result(f, s, i, t, 0);
     }
-    fprintf(
-        f,
-        "],\n\"runs\":%d,\"pairs\":%d,\"pruned\":%d,\"checked\":%d,\"fork\":%s,\"seconds\":%.3f,"
-        "\"proof\":%s}\n",
-        t->runs, t->pairs, t->pruned, t->checked, t->fork ? "true" : "false", t->seconds,
-        t->proved ? "true" : "false");
+    fputs("],\n\"command\":", f); /* which shards belong together */
+    quoted(f, t->command);
+    fputs(",\"options\":", f);
+    quoted(f, t->again);
+    fprintf(f,
+            ",\n\"runs\":%d,\"pairs\":%d,\"pruned\":%d,\"checked\":%d,\"fork\":%s,\"seconds\":%.3f,"
+            "\"proof\":%s}\n",
+            t->runs, t->pairs, t->pruned, t->checked, t->fork ? "true" : "false", t->seconds,
+            t->proved ? "true" : "false");
     return ferror(f) || fflush(f) != 0;
 }
 
