@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Becomes python3 on DIR/lib/oomproof/NAME with these words; a code when it cannot. */
@@ -34,6 +35,18 @@ static int become(const char *name, char *const *first, int argc, char **argv)
 int op_import_command(int argc, char **argv)
 {
     return become("import.py", NULL, argc, argv);
+}
+
+int op_report_page(const char *json, const char *page)
+{
+    char *words[] = {(char *)"report", (char *)"--html", (char *)page, (char *)json, NULL};
+    int status = 0;
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) _exit(op_report_command(4, words));
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    return pid < 0 || !WIFEXITED(status) || WEXITSTATUS(status) > 1 ? 7 : 0;
 }
 
 int op_report_command(int argc, char **argv)

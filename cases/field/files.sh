@@ -110,6 +110,10 @@ usage)
     expect 2 "cut short" sh -c "head -5 '$source/fixtures/field/backward.oomt' >'$d/x'; '$bin/oomproof' replay '$d/x'"
     expect 2 "damaged" sh -c "sed 's/\"size\":512/\"size\":513/' '$source/fixtures/field/backward.oomt' >'$d/x'; \
         '$bin/oomproof' replay '$d/x'"
+    sed '1s/"command":"[^"]*"/"command":"touch harmed"/' "$source/fixtures/field/backward.oomt" >"$d/x"
+    expect 2 "not a program of ours: touch" replay --own "$d/x"
+    [ -e harmed ] && fail "a recording started what it wanted"
+    expect 0 "" env OOMPROOF_PROGRAMS=/bin "$bin/oomproof" replay --help
     expect 2 "see oomproof replay --help" replay --repeat 0 x
     expect 0 "usage" "$bin/oomproof" reduce --help ;;
 *)

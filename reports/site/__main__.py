@@ -93,6 +93,7 @@ def main():
         "7 the page cannot be written")
     p.add_argument("files", nargs="*", metavar="FILE")
     p.add_argument("-o", dest="out", default="oomproof-report", metavar="FOLDER", help="index.html, summary.json, summary.md go there")
+    p.add_argument("--html", metavar="PAGE", help="only the page, to this file")
     p.add_argument("--compare", nargs=2, metavar=("OLD", "NEW"), help="two sweep JSONs, or two summary.json: what got better or worse")
     p.add_argument("--oomproof", default="oomproof", help=argparse.SUPPRESS)
     o = p.parse_args()
@@ -119,12 +120,15 @@ def main():
                "sweeps": [{k: s.get(k) for k in ("fault_points", "sites", "modes", "seconds", "proof", "parts")} for s in i.sweeps],
                "results": [r for s in i.sweeps for r in s["results"]]}
     try:
+        if o.html:
+            write(o.html, document("oomproof report", body(i, f, [])))
+            return int(bool(verdict(f)))
         os.makedirs(o.out, exist_ok=True)
         write(os.path.join(o.out, "index.html"), document("oomproof report", body(i, f, links)))
         write(os.path.join(o.out, "summary.json"), json.dumps(summary, indent=1) + "\n")
         write(os.path.join(o.out, "summary.md"), markdown(i, f))
     except OSError as e:
-        print(f"oomproof: error: {o.out}: {e.strerror}", file=sys.stderr)
+        print(f"oomproof: error: {o.html or o.out}: {e.strerror}", file=sys.stderr)
         return 7
     print(f"oomproof: {os.path.join(o.out, 'index.html')}: {verdict(f) or 'nothing was found wrong'}", file=sys.stderr)
     return int(bool(verdict(f)))
