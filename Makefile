@@ -1,5 +1,5 @@
 # A thin front of CMake: each goal installs what is missing, configures and builds, then does its work.
-.PHONY: build test torture demo bisector coverage bench fuzz format clean
+.PHONY: build test torture demo train-demo bisector coverage bench fuzz format clean
 PRESET = dev
 
 build:
@@ -16,6 +16,9 @@ torture: build
 
 demo: build
 	@sh scripts/demo.sh
+
+train-demo: build
+	@sh scripts/train-demo.sh
 
 bisector:
 	@sh scripts/bootstrap.sh bisector

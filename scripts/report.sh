@@ -1,8 +1,10 @@
 #!/bin/sh
-# report.sh - build/reports/index.html from the logs of the demo: what ran, was injected, was recovered.
+# report.sh - build/reports/index.html from what the demo, the tests and the mutants left: what ran, was injected, was
+# recovered.
 set -eu
 cd "$(dirname "$0")/.."
-python3 reports/report.py build/demo/budget.jsonl build/demo/sweep.json build/reports/coverage/index.html \
-    > build/demo/index.html
-mkdir -p build/reports
-mv build/demo/index.html build/reports/index.html
+ctest --test-dir build -R '^field\.' -j2 --output-junit "$PWD/build/demo/field.xml" >/dev/null || :
+set -- build/demo/budget.jsonl build/demo/sweep.json build/demo/budgets.json build/demo/trace build/demo/field.xml \
+    fixtures/field
+[ -d build/reports/mutants ] && set -- "$@" build/reports/mutants
+build/bin/oomproof report -o build/reports "$@"

@@ -13,6 +13,7 @@ static const char help[] =
     "  replay such a file: the same failures again, or the allocations alone\n"
     "  reduce such a file to the fewest events that fail the same way\n"
     "  import RMM logs, PyTorch snapshots and messages as such files\n"
+    "  report one page of what all of these left\n"
     "  doctor whether CMD can be tested, and what to change\n"
     "  calls  the calls that rules can name, and what may fail each\n"
     "  trace  FILE: prints what `run --trace FILE` wrote\n"
@@ -24,8 +25,8 @@ int main(int argc, char **argv)
 {
     const char *command = argc > 1 ? argv[1] : "";
     for (int fd = open("/dev/null", O_RDWR); fd >= 0 && fd <= 2;) fd = open("/dev/null", O_RDWR);
-    static const char *const names[] = {"run",    "sweep", "record", "replay", "reduce",
-                                        "import", "trace", "calls",  "doctor"};
+    static const char *const names[] = {"run",    "sweep",  "record", "replay", "reduce",
+                                        "import", "report", "trace",  "calls",  "doctor"};
     static char name[32];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(command, names[i])) {
@@ -39,6 +40,7 @@ int main(int argc, char **argv)
     if (!strcmp(command, "replay")) return op_replay_command(argc - 1, argv + 1);
     if (!strcmp(command, "reduce")) return op_reduce_command(argc - 1, argv + 1);
     if (!strcmp(command, "import")) return op_import_command(argc - 1, argv + 1);
+    if (!strcmp(command, "report")) return op_report_command(argc - 1, argv + 1);
     if (!strcmp(command, "trace")) return op_trace_command(argc - 1, argv + 1);
     if (!strcmp(command, "calls")) return op_calls_command(argc - 1, argv + 1);
     if (!strcmp(command, "doctor")) return op_doctor_command(argc - 1, argv + 1);

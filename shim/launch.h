@@ -19,6 +19,9 @@ int op_usage(const char *what, const char *value);
 
 int op_record_command(int argc, char **argv);
 int op_import_command(int argc, char **argv);
+/* The page of one sweep's JSON; 7: it cannot be made, which was said. */
+int op_report_page(const char *json, const char *page);
+int op_report_command(int argc, char **argv);
 int op_reduce_command(int argc, char **argv);
 int op_replay_command(int argc, char **argv);
 int op_run_command(int argc, char **argv);

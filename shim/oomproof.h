@@ -32,6 +32,7 @@ OOMPROOF_WEAK void op_buffer(const char *name, const void *p, size_t bytes, int 
                              double tolerance);
 OOMPROOF_WEAK int op_sweeping(void);
 OOMPROOF_WEAK void op_step_begin(void);
+OOMPROOF_WEAK void op_bound(int64_t attempts);
 OOMPROOF_WEAK void op_reference(int (*fn)(void *user), void *user);
 OOMPROOF_WEAK void op_retry(const void *state, size_t bytes);
 OOMPROOF_WEAK void op_step_end(const struct op_step_summary *summary);
@@ -136,6 +137,13 @@ static inline int oomproof_sweeping(void)
 static inline void oomproof_retry(const void *state, size_t bytes)
 {
     if (op_retry) op_retry(state, bytes);
+}
+
+/* The most attempts that this step may take, said at its beginning: a sweep ends one that takes
+ * more at its next oomproof_retry, where it would else have to wait for a time-out. */
+static inline void oomproof_bound(int64_t attempts)
+{
+    if (op_bound) op_bound(attempts);
 }
 
 /* How to compute the step's buffers again for the points that were trained, the others left out and

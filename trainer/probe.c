@@ -74,6 +74,11 @@ void pt_probe_retry(const void *state, size_t bytes)
     oomproof_retry(state, bytes);
 }
 
+void pt_probe_bound(int64_t attempts)
+{
+    oomproof_bound(attempts);
+}
+
 void pt_probe_reference(int (*fn)(void *user), void *user)
 {
     oomproof_reference(fn, user);

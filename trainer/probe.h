@@ -39,6 +39,8 @@ void pt_probe_buffer(const char *name, const void *p, size_t bytes, int on_devic
 void pt_probe_step_begin(void);
 int pt_probe_watched(void); /* 1: in a sweep; 0: pt_probe_retry does nothing */
 void pt_probe_retry(const void *state, size_t bytes);
+/* The most attempts of this step: see oomproof_bound. */
+void pt_probe_bound(int64_t attempts);
 /* fn computes the gradient of what was trained again: see oomproof_reference. */
 void pt_probe_reference(int (*fn)(void *user), void *user);
 uint64_t pt_probe_hash(uint64_t seed, const void *data, size_t bytes);

@@ -25,6 +25,27 @@ triples) # 12 at least, each with a phase, a call and a kind of error that no ot
                 s/.*"call":"\([A-Za-z0-9_]*\)".*"code":\([0-9]*\).*/none \1 \2/p}' "$f" | tail -1
     done | sort -u | wc -l)
     [ "$n" -ge 12 ] || fail "only $n different (phase, call, code)" ;;
+walk) # the five commands of fixtures/README.md, as they stand there, for a job that ends without a message
+    mkdir "$d/field" "$d/bin"
+    sed "s#$source/fixtures#$d#" "$build/cases/field/each.cmake" >"$d/CTestTestfile.cmake"
+    sed '/^```$/,/^```$/!d; /^```$/d' "$source/fixtures/README.md" | head -5 |
+        sed "s#\$HOME#$d#g; s#/usr/local/lib#$build/lib#; s#\./train --data \.\.\.#$small#
+            s#fixtures/field/#$d/field/#; s#--test-dir build#--test-dir $d#" >"$d/commands"
+    [ "$(wc -l <"$d/commands")" -eq 5 ] || fail "not five commands: $(cat "$d/commands")"
+    PATH=$bin:$PATH
+    export OOMPROOF_DEVICE=sim
+    cd "$d" || exit 7
+    (
+        eval "$(sed -n 1p commands)"
+        export LD_LIBRARY_PATH="$build/sim" OOMPROOF_FAULTS='cudaMalloc phase=backward nth=3 -> oom'
+        $small
+    ) || fail "the job does not end by itself"
+    expect 0 "(1 failures), 0 before them not kept; recovered" sh -c "$(sed -n 2p commands)"
+    expect 0 "driver              0" sh -c "$(sed -n 3p commands)"
+    expect 0 "as recorded, recovered" sh -c "$(sed -n 4p commands)"
+    expect 0 "100% tests passed, 0 tests failed out of 1" sh -c "$(sed -n 5p commands)"
+    expect 8 "field.job" sh -c "sed -i 's/\"expect\":\"recovered\"/\"expect\":\"loss\"/' field/job.oomt; $(
+        sed -n 5p commands | sed 's/.*&& //')" ;;
 ring) # a kill and a full disk leave what was recorded
     guest=$build/cases/guest_any
     OOMPROOF_RECORD=$d/k.ring OOMPROOF_RECORD_EVENTS=500 "$bin/oomproof" run --device sim -- "$guest" for-ever >"$out" 2>&1 &
@@ -41,6 +62,15 @@ ring) # a kill and a full disk leave what was recorded
         echo "exit code $?"
     ) 2>&1 | cat >"$out"
     grep -q "the run goes on" "$out" || fail "a full disk is not said: $(cat "$out")"
+    OOMPROOF_RECORD=$d/full.ring sim "$guest" one >"$out" 2>&1
+    (
+        trap '' XFSZ
+        ulimit -f 0
+        "$bin/oomproof" record -o "$d/full.oomt" --finish "$d/full.ring"
+    ) 2>&1 | cat >"$out"
+    grep -q "the ring is still there" "$out" || fail "where the ring is, is not said: $(cat "$out")"
+    expect 0 "0 failures" "$bin/oomproof" record -o "$d/full.oomt" --finish "$d/full.ring"
+    [ ! -e "$d/full.ring" ] || fail "the ring stays when it has become a recording"
     record --last 16 --faults 'cudaMalloc phase=forward nth=40 -> oom' -- $small >"$out" 2>&1
     expect 0 "as recorded" replay "$d/r.oomt" -- $small
     [ "$(wc -l <"$d/r.oomt")" -le 40 ] || fail "16 events were to be kept, not $(wc -l <"$d/r.oomt")" ;;
@@ -71,6 +101,8 @@ usage)
     expect 2 "one fixture at a time" replay a b
     expect 2 "where to" "$bin/oomproof" record -- true
     expect 2 "cannot be written" "$bin/oomproof" record -o /nowhere/x -- true
+    expect 2 "--finish runs nothing" "$bin/oomproof" record -o "$d/x" --finish "$d/none" -- true
+    expect 2 "which?" "$bin/oomproof" record -o "$d/x" --finish "$d/none" --with-command
     expect 2 "no command to record" "$bin/oomproof" record -o "$d/x"
     expect 4 "nothing was recorded" record -- true
     expect 2 "names no command" sh -c "grep -v nothing '$source/fixtures/field/backward.oomt' |
@@ -78,6 +110,10 @@ usage)
     expect 2 "cut short" sh -c "head -5 '$source/fixtures/field/backward.oomt' >'$d/x'; '$bin/oomproof' replay '$d/x'"
     expect 2 "damaged" sh -c "sed 's/\"size\":512/\"size\":513/' '$source/fixtures/field/backward.oomt' >'$d/x'; \
         '$bin/oomproof' replay '$d/x'"
+    sed '1s/"command":"[^"]*"/"command":"touch harmed"/' "$source/fixtures/field/backward.oomt" >"$d/x"
+    expect 2 "not a program of ours: touch" replay --own "$d/x"
+    [ -e harmed ] && fail "a recording started what it wanted"
+    expect 0 "" env OOMPROOF_PROGRAMS=/bin "$bin/oomproof" replay --help
     expect 2 "see oomproof replay --help" replay --repeat 0 x
     expect 0 "usage" "$bin/oomproof" reduce --help ;;
 *)

@@ -147,6 +147,7 @@ START_TEST(hostile_files_are_refused)
         "{\"e\":\"alloc\",\"site\":7}\n",
         "{\"e\":\"alloc\",\"site\":\"a\\u0000b\"}\n",
         "{\"e\":\"alloc\",\"size\":1,\"size\":2}\n",
+        "{\"e\":\"alloc\",\"site\":\"a\\nb\"}\n",
         "{\"e\":\"fail\",\"call\":\"cudaMalloc\"}\n",
         "{\"e\":\"fail\",\"code\":2}\n",
         "{\"e\":\"step\",\"attempts\":4294967296}\n",

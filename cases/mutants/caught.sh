@@ -6,6 +6,7 @@
 mutant=$1 invariant=$2 folder=$3
 shift 3
 mkdir -p "$folder"
+rm -f "$folder/$mutant.json" # of an earlier run
 result() {
     printf '{"mutant":"%s","invariant":%s,"case":"%s","caught":%s}\n' "$mutant" "$invariant" "$1" "$2" >"$folder/$mutant.json"
 }
@@ -21,6 +22,7 @@ while [ $# -ge 3 ]; do
         if [ $code -ne 0 ]; then
             cat "$out"
             echo "mutant $mutant: $name injects no fault and must pass; it ended with $code"
+            result "$name" false
             exit 1
         fi
         echo "mutant $mutant: passes $name, as it should"
@@ -34,6 +36,7 @@ while [ $# -ge 3 ]; do
         if ! grep -q ':F:' "$out" || grep -q ':E:' "$out"; then
             cat "$out"
             echo "mutant $mutant: $name ended with $code, but not by a failed check"
+            result "$name" false
             exit 1
         fi
         grep ':F:' "$out"

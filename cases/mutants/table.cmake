@@ -260,3 +260,18 @@ oomproof_mutant(chunks-marked-untried INVARIANT 5
   FILES trainer/recovery/recover.c SUITE queue PRECISION float
   PASS a_batch_that_fits_is_one_attempt
   FAIL smaller_chunks_are_left_to_the_pieces_of_what_never_got_so_far)
+oomproof_mutant(divisor-shrinks INVARIANT 1
+  WHAT "once points were dropped, what is left divides by less"
+  FILES trainer/loop/trainer.c SUITE gradient PRECISION double
+  PASS smaller_gather_chunks_give_the_same_gradient
+  FAIL dropped_points_are_ignored_labels_with_the_same_divisor)
+oomproof_mutant(released-before-copied INVARIANT 4
+  WHAT "a field is freed before it was copied to the host"
+  FILES trainer/recovery/stage.c SUITE staging PRECISION float
+  PASS a_batch_that_fits_stages_nothing
+  FAIL the_staged_copy_is_what_was_on_the_device)
+oomproof_mutant(smaller-or-not INVARIANT 5
+  WHAT "chunks that are no smaller count as a remedy"
+  FILES trainer/recovery/recover.c SUITE queue PRECISION float
+  PASS a_batch_that_fits_is_one_attempt
+  FAIL chunks_that_are_no_smaller_are_not_tried)

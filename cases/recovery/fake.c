@@ -20,11 +20,13 @@ static pt_status attempt(void *user, pt_fragment *g, pt_attempt *out)
     fake *f = user;
     f->attempts++;
     f->last_gather = g->gather_rows;
+    f->small_gathers += g->gather_rows > 0;
     int unlucky = f->fail_percent &&
                   100 * shape_random(f->seed, (uint64_t)f->attempts) < (double)f->fail_percent;
     if (unlucky || f->attempts == f->fail_attempt ||
         (f->capacity >= 0 && g->shape.points > f->capacity)) {
         out->forward = 1;
+        if (f->load_fails && f->attempts > f->load_fails) g->augmented = 1;
         return failure(f, f->code, "cudaMalloc");
     }
     g->augmented = 1;

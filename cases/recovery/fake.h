@@ -7,6 +7,8 @@ typedef struct fake {
     /* in */
     int64_t capacity; /* attempts of fragments with more points fail; < 0: no limit */
     int fail_attempt; /* this attempt, counted from 1, fails once; 0: none */
+    int load_fails;   /* the failures of so many first attempts come before augmentation, those of
+                         later attempts after it; 0: all before */
     int fail_percent; /* of the attempts fail by chance, drawn from seed: an adversary */
     uint64_t seed;
     pt_lib lib;       /* of the failure; default CUDA ... */
@@ -26,6 +28,7 @@ typedef struct fake {
     int attempts, stages, commits, releases, clears, augments, discards;
     int64_t own_committed;
     int64_t last_gather; /* gather_rows of the last attempt */
+    int small_gathers;   /* attempts with a limit on gather_rows */
     double order;        /* hash of the order of committed fragments */
 } fake;
 

@@ -82,6 +82,34 @@ START_TEST(smaller_chunks_are_left_to_the_pieces_of_what_never_got_so_far)
 }
 END_TEST
 
+/* A remedy that could not be taken yet has not been tried: the batch does not even load, its scenes
+ * load but do not fit, and smaller chunks come before a cut. */
+START_TEST(smaller_chunks_wait_for_a_fragment_that_can_take_them)
+{
+    run r = {.f = {.capacity = 2500, .load_fails = 2}};
+    go(&r, 2, 4000);
+    ck_assert_int_eq(r.status, PT_OK);
+    ck_assert_int_eq(r.stats.splits_scene, 1);
+    ck_assert_int_eq(r.f.small_gathers > 0, 1);
+    /* the batch twice; each scene first, again, with smaller chunks; its pieces keep the chunks */
+    ck_assert_int_eq(r.f.small_gathers, r.f.attempts - 2 - 2 * 2);
+    ck_assert_int_eq(r.f.augments, 0);
+    ck_assert_int_eq(r.ledger.count[PT_FATE_TRAINED], 8000);
+    end(&r);
+}
+END_TEST
+
+START_TEST(chunks_that_are_no_smaller_are_not_tried)
+{
+    run r = {.f = {.capacity = 100, .load_fails = 2}};
+    go(&r, 2, 200); /* a workspace of 256 rows is none that 200 points would notice */
+    ck_assert_int_eq(r.status, PT_OK);
+    ck_assert_int_eq(r.f.small_gathers, 0);
+    ck_assert_int_eq(r.stats.attempts, 2 + 2 * 2); /* the batch and each scene: first, again */
+    end(&r);
+}
+END_TEST
+
 START_TEST(scenes_are_split_before_space)
 {
     run r = {.f = {.capacity = 1500}};

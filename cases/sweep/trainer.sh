@@ -32,6 +32,9 @@ chosen)
     swept 0 "142 fault points at 80 sites, 80 runs" "$clean" ++ --once --by site -- $train --allocator direct
     swept 0 " 9 runs" ++ --once --sample 9 --seed 4 -- $train --allocator direct
     mv "$dir/json" "$dir/a"
+    swept 7 "error: /nowhere/x" ++ --once --sample 2 --html /nowhere/x -- $train --allocator direct
+    swept 0 " 9 runs" ++ --html "$dir/page" --once --sample 9 --seed 5 -- $train --allocator direct
+    grep -q "9 runs, 0 findings" "$dir/page" || { echo "the page does not say what was swept"; bad=1; }
     swept 0 " 9 runs" ++ --once --sample 9 --seed 4 -- $train --allocator direct
     same "$dir/a" "$dir/json" "the same seed draws other points" ;;
 resumed)

@@ -22,31 +22,33 @@ op_fixture *op_fixture_new(void)
 void op_fixture_free(op_fixture *f)
 {
     if (!f) return;
-    for (struct op_fx_text *t = f->texts, *next; t; t = next) {
-        next = t->next;
-        free(t);
-    }
+    for (size_t k = 0; k < sizeof f->texts / sizeof *f->texts; k++)
+        for (struct op_fx_text *t = f->texts[k], *next; t; t = next) {
+            next = t->next;
+            free(t);
+        }
     free(f->event);
     free(f);
 }
 
-/* Few and often the same: the last one found moves to the front. */
+/* The last one found moves to the front. */
 const char *op_fixture_text(op_fixture *f, const char *s)
 {
     if (!s || !*s) return "";
-    for (struct op_fx_text **at = &f->texts; *at; at = &(*at)->next) {
+    struct op_fx_text **list = &f->texts[op_sum(OP_SUM_START, s, strlen(s)) % 4096];
+    for (struct op_fx_text **at = list; *at; at = &(*at)->next) {
         struct op_fx_text *t = *at;
         if (strcmp(t->s, s)) continue;
         *at = t->next;
-        t->next = f->texts;
-        f->texts = t;
+        t->next = *list;
+        *list = t;
         return t->s;
     }
     struct op_fx_text *t = malloc(sizeof *t + strlen(s) + 1);
     if (!t) return "";
     strcpy(t->s, s);
-    t->next = f->texts;
-    f->texts = t;
+    t->next = *list;
+    *list = t;
     return t->s;
 }
 

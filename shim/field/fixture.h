@@ -33,7 +33,7 @@ typedef struct op_fixture {
     size_t n, room;
     uint64_t lost;      /* events of the same run that are not here */
     int refused, loses; /* a step of that run failed, or dropped points; fresh from a ring */
-    struct op_fx_text *texts;
+    struct op_fx_text *texts[4096]; /* by hash */
 } op_fixture;
 
 /* NULL, with a reason that names the line. What it does not know in the file is passed over. */

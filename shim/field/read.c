@@ -55,6 +55,9 @@ static int text(reader *r, const json_t *o, const char *name, const char **out)
     if (!json_is_string(v) || json_string_length(v) != strlen(json_string_value(v)) ||
         json_string_length(v) > 4096)
         return bad(r, "a text is not one, or has more than 4096 bytes");
+    for (const char *c = json_string_value(v); *c && strcmp(name, "note"); c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            return bad(r, "a control character in a name: no program has one there");
     *out = op_fixture_text(r->f, json_string_value(v));
     return 1;
 }

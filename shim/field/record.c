@@ -12,7 +12,7 @@
 
 const char op_record_help[] =
     "usage: oomproof record -o FILE [options] -- CMD...\n"
-    "       oomproof record -o FILE --finish RING\n"
+    "       oomproof record -o FILE --finish RING [--with-command -- CMD...]\n"
     "Runs CMD and keeps its last allocations, frees and failures: sizes, phases, call sites, no "
     "data.\n\n"
     "  -o FILE          the recording, JSON lines (fixtures/README.md)\n"
@@ -25,7 +25,8 @@ const char op_record_help[] =
     "                   are kept as they are: look at them before you share the file\n"
     "  --note TEXT      a line for whoever reads it\n"
     "  --finish RING    of a run that had OOMPROOF_RECORD=RING in its environment, or was "
-    "killed\n\n"
+    "killed; CMD\n"
+    "                   is what ran, and is not run again\n\n"
     "exit codes: the command's own; 2 usage or bad input, 5 killed by a signal, 7 internal or "
     "FILE cannot be\nwritten\n";
 
@@ -69,11 +70,16 @@ static int read_options(int argc, char **argv, options *o)
     }
     if (!o->finish && optind >= argc)
         return op_usage("no command to record; after the options comes -- and the command", "");
+    if (o->finish && o->with_command && optind >= argc)
+        return op_usage("--with-command: which? After the options comes -- and what ran", "");
+    if (o->finish && !o->with_command && optind < argc)
+        return op_usage("--finish runs nothing; with --with-command it is kept as what ran: ",
+                        argv[optind]);
     o->s.command = argv + optind;
     return 0;
 }
 
-static char *words(op_fixture *f, char *const *command)
+static char *words(char *const *command)
 {
     char *all = NULL;
     size_t n = 0;
@@ -85,7 +91,6 @@ static char *words(op_fixture *f, char *const *command)
         fprintf(m, command[i][strcspn(command[i], " \t'\"\\$&|;<>()*?")] ? " '%s'" : " %s",
                 command[i]);
     fclose(m);
-    (void)f;
     return all;
 }
 
@@ -108,25 +113,31 @@ int op_record_command(int argc, char **argv)
         status = op_spawn_run(&o.s);
         code = op_spawn_code(status);
     }
-    op_fixture *f = op_ring_take(o.finish ? o.finish : ring);
+    const char *from = o.finish ? o.finish : ring;
+    op_fixture *f = op_ring_take(from);
     if (!f) return code ? code : 4;
-    const char *slash = o.finish ? NULL : strrchr(o.s.command[0], '/');
-    f->program = o.finish ? "" : op_fixture_text(f, slash ? slash + 1 : o.s.command[0]);
+    const char *ran = o.s.command[0] ? o.s.command[0] : "", *slash = strrchr(ran, '/');
+    f->program = op_fixture_text(f, slash ? slash + 1 : ran);
     f->expect = op_fixture_outcome(f, code);
     if (o.note) f->note = op_fixture_text(f, o.note);
-    if (o.with_command && !o.finish) {
-        char *all = words(f, o.s.command);
+    if (o.with_command) {
+        char *all = words(o.s.command);
         f->command = op_fixture_text(f, all ? all : "");
         free(all);
     }
     size_t fails = 0;
     for (size_t i = 0; i < f->n; i++) fails += f->event[i].kind == OP_FX_fail;
     if (op_fixture_write(f, o.out) != 0) {
-        fprintf(stderr, "oomproof: error: %s cannot be written: %s\n", o.out, strerror(errno));
+        fprintf(stderr,
+                "oomproof: error: %s cannot be written: %s; the ring is still there: once there is "
+                "room, oomproof record -o FILE --finish %s\n",
+                o.out, strerror(errno), from);
         code = code ? code : 7;
-    } else
+    } else {
+        unlink(from);
         fprintf(stderr, "oomproof: %s: %zu events (%zu failures), %llu before them not kept; %s\n",
                 o.out, f->n, fails, (unsigned long long)f->lost, f->expect);
+    }
     op_fixture_free(f);
     return code;
 }

@@ -134,7 +134,7 @@ static int once(const options *o, const op_fixture *want)
 /* The words of a recorded command, in place; a quoted one is whole. */
 static char **split(char *line, const char *folder)
 {
-    static char first[4200];
+    static char first[8400];
     char **words = calloc(strlen(line) + 2, sizeof *words);
     int n = 0;
     for (char *p = line; words && *p;) {
@@ -146,12 +146,23 @@ static char **split(char *line, const char *folder)
         while (*p && *p != stop) p++;
         if (*p) *p++ = 0;
     }
-    if (n && !strchr(words[0], '/')) {
-        static const char *const rooms[] = {"bin", "cases"}; /* installed; of a build folder */
-        for (int i = 0; i < 2 && words[0] != first; i++) {
-            snprintf(first, sizeof first, "%s/%s/%s", folder, rooms[i], words[0]);
-            if (access(first, X_OK) == 0) words[0] = first;
-        }
+    /* a file from somebody else may not start just anything */
+    const char *more = getenv("OOMPROOF_PROGRAMS");
+    const char *rooms[] = {"bin", "cases", more && *more ? more : NULL}; /* installed; of a build */
+    for (int i = 0; n && i < 3 && words[0] != first; i++) {
+        if (!rooms[i] || strchr(words[0], '/')) continue;
+        int room = snprintf(first, sizeof first, i < 2 ? "%s/%s/%s" : "%s%s/%s",
+                            i < 2 ? folder : "", rooms[i], words[0]);
+        if (room < (int)sizeof first && access(first, X_OK) == 0) words[0] = first;
+    }
+    if (!n || words[0] != first) {
+        fprintf(
+            stderr,
+            "oomproof: error: the recording's command is not a program of ours: %s; start it by "
+            "hand after --, or name its folder in OOMPROOF_PROGRAMS\n",
+            n ? words[0] : "nothing");
+        free(words);
+        return NULL;
     }
     return words;
 }
@@ -232,7 +243,7 @@ int op_replay_command(int argc, char **argv)
     }
     char *own = strdup(f->command);
     if (o.own && *f->command && own && op_root(root, sizeof root))
-        o.s.command = split(own, root);
+        code = (o.s.command = split(own, root)) ? 0 : 2;
     else if (o.own)
         code = op_usage("--own: the recording names no command (record --with-command): ", o.file);
     if (!code && !o.s.command) {

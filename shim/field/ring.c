@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BLOCKS = 1 << 20, NOT_READY = 600 }; /* cudaErrorNotReady is no failure */
+enum { NOT_READY = 600 }; /* cudaErrorNotReady is no failure */
 
 static void take_event(op_fixture *f, const op_trace *t, const op_event *e)
 {
@@ -56,10 +56,10 @@ static void take_step(op_fixture *f, const op_step_event *e)
 static op_fixture *with_holds(op_fixture *f)
 {
     op_fixture *all = op_fixture_new();
-    static unsigned char came[BLOCKS / 8];
-    uint64_t known = 0, live = 0;
+    uint64_t known = 0, live = 0, first = UINT64_MAX; /* number of the first that came */
     if (!all) return f;
-    memset(came, 0, sizeof came);
+    for (size_t i = 0; i < f->n; i++)
+        if (f->event[i].kind == OP_FX_alloc && f->event[i].block < first) first = f->event[i].block;
     for (size_t i = 0; i < f->n; i++)
         if (f->event[i].kind != OP_FX_step) {
             const op_fx_event *e = &f->event[i];
@@ -71,9 +71,7 @@ static op_fixture *with_holds(op_fixture *f)
         }
     for (size_t i = 0; i < f->n; i++) {
         const op_fx_event *e = &f->event[i];
-        uint64_t b = e->block % BLOCKS;
-        if (e->kind == OP_FX_alloc) came[b / 8] |= (unsigned char)(1 << b % 8);
-        if (e->kind != OP_FX_free || (came[b / 8] >> b % 8 & 1)) continue;
+        if (e->kind != OP_FX_free || e->block >= first) continue; /* numbers go up */
         op_fixture_add(all, &(op_fx_event){.kind = OP_FX_hold,
                                            .block = e->block,
                                            .size = e->size,
@@ -140,6 +138,5 @@ op_fixture *op_ring_take(const char *ring)
         fprintf(stderr, "oomproof: error: %s: %s\n", ring, *why ? why : strerror(errno));
     op_trace_close(t);
     if (p != MAP_FAILED) munmap(p, (size_t)st.st_size);
-    if (f) unlink(ring);
     return f;
 }

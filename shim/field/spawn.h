@@ -19,7 +19,7 @@ int op_spawn_run(const op_spawn *s);
 /* Exit code of the command for such a status: its own, 5 a signal, 6 its time, 7 not started. */
 int op_spawn_code(int status);
 
-/* The recording in that file as a fixture, and removes the file. NULL and a message. */
+/* The recording in that file as a fixture; the file stays. NULL and a message. */
 op_fixture *op_ring_take(const char *ring);
 
 #endif

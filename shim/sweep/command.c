@@ -288,7 +288,7 @@ static op_sweep_file *fresh(const char *path, int resume)
 int op_sweep_command(int argc, char **argv)
 {
     op_sweep_options o;
-    static char folder[512], command[2000], again[1000], asked[3072];
+    static char folder[512], command[2000], again[1000], asked[3072], page[600];
     op_tally t = {.again = again, .command = command};
     double began = now();
     int code = op_sweep_read_options(argc, argv, &o);
@@ -359,9 +359,12 @@ int op_sweep_command(int argc, char **argv)
         t.seconds = now() - began;
         op_tally_up(s, &t);
         op_print_tally(stderr, s, &t);
+        snprintf(page, sizeof page, "%s/sweep.json", folder);
+        if (o.html && !o.json) o.json = page;
         code = write_to(o.json, op_write_json, s, &t) | write_to(o.junit, op_write_junit, s, &t)
                    ? 7
                    : t.findings || !t.proved;
+        if (code < 2 && o.html && op_report_page(o.json, o.html)) code = 7;
     }
     if (!o.keep) nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     return code;

@@ -15,6 +15,7 @@
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
 static int steps, in_step, retried;
+static int64_t most_attempts, tries; /* 0: not said; retries of this step */
 
 int op_sweep_in_step(void)
 {
@@ -77,9 +78,23 @@ void op_judge_again(void)
     retried = 0;
 }
 
+static void end(op_result *r, op_verdict v, const char *why);
+
+API void op_bound(int64_t attempts)
+{
+    most_attempts = attempts;
+}
+
 API void op_retry(const void *state, size_t bytes)
 {
     op_result *r = op_sweep ? op_sweep_result() : NULL;
+    if (r && most_attempts && ++tries >= most_attempts) {
+        char why[200];
+        snprintf(why, sizeof why, "more than %lld attempts, which is the bound",
+                 (long long)most_attempts);
+        r->retries = tries;
+        end(r, OP_V_UNBOUNDED, why);
+    }
     if (!r || retried++ || !op_sweep->prune) return;
     /* the future of a state also depends on which faults are still to come */
     uint64_t to_come[] = {r->mode, op_sweep->pairs && r->second < 0, r->fault, r->budget};
@@ -175,6 +190,7 @@ API void op_step_begin(void)
     if (!op_sweep) return;
     steps++;
     in_step = 1;
+    most_attempts = tries = 0;
     if (op_sweep->role == OP_REFERENCE && !op_sweep->marked) {
         op_sweep->marked = 1; /* what was counted before lies outside any step */
         op_sweep->npoints = 0;

@@ -33,7 +33,7 @@ const char op_sweep_help[] =
     "  --no-prune       judge equal states again\n"
     "  --jobs N         runs at a time (processors)\n"
     "  --timeout S      of one run, after its fault (60)\n"
-    "  --json FILE --junit FILE\n"
+    "  --json FILE --junit FILE --html FILE\n"
     "  --keep FOLDER    keep what the runs printed\n"
     "  --resume FOLDER  go on with a sweep that was stopped, from the folder that it was to "
     "keep\n\n"
@@ -75,6 +75,7 @@ int op_sweep_read_options(int argc, char **argv, op_sweep_options *o)
                                           {"timeout", 1, 0, 't'},
                                           {"json", 1, 0, 'J'},
                                           {"junit", 1, 0, 'U'},
+                                          {"html", 1, 0, 'H'},
                                           {"keep", 1, 0, 'K'},
                                           {"resume", 1, 0, 'R'},
                                           {"budgets", 1, 0, 'B'},
@@ -119,6 +120,7 @@ int op_sweep_read_options(int argc, char **argv, op_sweep_options *o)
             break;
         case 'J': o->json = optarg; break;
         case 'U': o->junit = optarg; break;
+        case 'H': o->html = optarg; break;
         case 'R': o->resume = 1; /* fall through */
         case 'K': o->keep = optarg; break;
         case 'B':

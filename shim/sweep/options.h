@@ -4,7 +4,7 @@
 #include "sweep.h"
 
 typedef struct op_sweep_options {
-    const char *device, *faults, *memory, *calls, *json, *junit, *keep;
+    const char *device, *faults, *memory, *calls, *json, *junit, *html, *keep;
     int sim, modes, pairs, step, point, shard, shards, fork, prune, jobs, timeout;
     op_fault fault;
     int budgets, by_site, sample, resume;

@@ -17,22 +17,30 @@ typedef enum op_role { OP_NO_SWEEP, OP_REFERENCE, OP_WALKER, OP_SINGLE } op_role
 typedef enum op_mode { OP_ONCE, OP_PERSISTENT, OP_BUDGET, OP_MODES } op_mode;
 typedef enum op_fault { OP_FAULT_OOM, OP_FAULT_STATUS, OP_FAULT_STICKY, OP_FAULTS } op_fault;
 
-/* X(name, what it says, 1: a finding) */
-#define OP_VERDICTS(X)                             \
-    X(RUNNING, "not judged", 1)                    \
-    X(EXACT, "recovered exactly", 0)               \
-    X(DECLARED, "recovered with declared loss", 0) \
-    X(REFUSED, "refused cleanly", 0)               \
-    X(GRADIENT, "wrong gradient", 1)               \
-    X(LEAK, "leak", 1)                             \
-    X(SWALLOWED, "swallowed", 1)                   \
-    X(DRIFT, "state drift", 1)                     \
-    X(UNBOUNDED, "unbounded retries", 1)           \
-    X(HANG, "hang", 1)                             \
-    X(CRASH, "crash", 1)                           \
-    X(UNFIRED, "did not fire", 1)
+/* X(name, what it says, 1: a finding, what that means for a training run) */
+#define OP_VERDICTS(X)                                                                             \
+    X(RUNNING, "not judged", 1, "the run ended before it could be judged")                         \
+    X(EXACT, "recovered exactly", 0, "")                                                           \
+    X(DECLARED, "recovered with declared loss", 0, "")                                             \
+    X(REFUSED, "refused cleanly", 0, "")                                                           \
+    X(GRADIENT, "wrong gradient", 1,                                                               \
+      "only the gradient of the pieces that ran last is left, or a piece counts twice or not at "  \
+      "all")                                                                                       \
+    X(LEAK, "leak", 1,                                                                             \
+      "memory that the failed attempt held is never given back: every failure makes the next one " \
+      "likelier")                                                                                  \
+    X(SWALLOWED, "swallowed", 1,                                                                   \
+      "an error was taken for an out-of-memory, or not noticed: a bug goes on as if it were "      \
+      "recovery")                                                                                  \
+    X(DRIFT, "state drift", 1,                                                                     \
+      "something else than the gradient is not what it was without the failure")                   \
+    X(UNBOUNDED, "unbounded retries", 1,                                                           \
+      "it is tried again and again: the pieces do not get smaller, or come back")                  \
+    X(HANG, "hang", 1, "the step does not come to its end")                                        \
+    X(CRASH, "crash", 1, "the process does not survive the failure")                               \
+    X(UNFIRED, "did not fire", 1, "the run took another way and never came to this point")
 typedef enum op_verdict {
-#define X(name, text, finding) OP_V_##name,
+#define X(name, text, finding, means) OP_V_##name,
     OP_VERDICTS(X)
 #undef X
         OP_VERDICT_COUNT
@@ -105,6 +113,7 @@ typedef struct op_sweep_file {
 
 extern const char *const op_verdict_text[OP_VERDICT_COUNT];
 extern const int op_verdict_finding[OP_VERDICT_COUNT];
+extern const char *const op_verdict_means[OP_VERDICT_COUNT];
 extern const char *const op_mode_text[OP_MODES];
 extern const char *const op_fault_text[OP_FAULTS];
 

@@ -60,6 +60,12 @@ void op_print_tally(FILE *f, const op_sweep_file *s, const op_tally *t)
         repeat(f, r, t);
         fputc('\n', f);
     }
+    for (int v = 0; v < OP_VERDICT_COUNT; v++)
+        for (int m = 0; m < OP_MODES && op_verdict_finding[v]; m++)
+            if (t->verdict[m][v]) {
+                fprintf(f, "%s: %s\n", op_verdict_text[v], op_verdict_means[v]);
+                break;
+            }
     for (int m = 0; m < OP_MODES; m++)
         for (int v = 0; v < OP_VERDICT_COUNT; v++)
             if (t->verdict[m][v])
@@ -155,12 +161,15 @@ int op_write_json(FILE *f, const op_sweep_file *s, const op_tally *t)
         fputs(i ? ",\n" : "\n", f);
         json_result(f, s, i, t, 0);
     }
-    fprintf(
-        f,
-        "],\n\"runs\":%d,\"pairs\":%d,\"pruned\":%d,\"checked\":%d,\"fork\":%s,\"seconds\":%.3f,"
-        "\"proof\":%s}\n",
-        t->runs, t->pairs, t->pruned, t->checked, t->fork ? "true" : "false", t->seconds,
-        t->proved ? "true" : "false");
+    fputs("],\n\"command\":", f); /* which shards belong together */
+    quoted(f, t->command);
+    fputs(",\"options\":", f);
+    quoted(f, t->again);
+    fprintf(f,
+            ",\n\"runs\":%d,\"pairs\":%d,\"pruned\":%d,\"checked\":%d,\"fork\":%s,\"seconds\":%.3f,"
+            "\"proof\":%s}\n",
+            t->runs, t->pairs, t->pruned, t->checked, t->fork ? "true" : "false", t->seconds,
+            t->proved ? "true" : "false");
     return ferror(f) || fflush(f) != 0;
 }
 

@@ -2,12 +2,17 @@
 #include "sweep.h"
 
 const char *const op_verdict_text[OP_VERDICT_COUNT] = {
-#define X(name, text, finding) text,
+#define X(name, text, finding, means) text,
     OP_VERDICTS(X)
 #undef X
 };
 const int op_verdict_finding[OP_VERDICT_COUNT] = {
-#define X(name, text, finding) finding,
+#define X(name, text, finding, means) finding,
+    OP_VERDICTS(X)
+#undef X
+};
+const char *const op_verdict_means[OP_VERDICT_COUNT] = {
+#define X(name, text, finding, means) means,
     OP_VERDICTS(X)
 #undef X
 };

@@ -9,12 +9,17 @@ typedef struct pt_batch {
     double divisor;
     pt_pass pass; /* of the attempt in progress */
     pt_batch_result *out;
+    int fragments;       /* numbers given so far */
     int evaluate;        /* forward only, by the running statistics; nothing is learnt */
     int32_t **predicted; /* [scenes][points]: the class of every own point; NULL: not wanted */
 } pt_batch;
 
 /* evaluate.c: into b->predicted, from the pass that just ended. */
 pt_status pt_predictions_keep(pt_batch *b, const pt_fragment *f, const pt_attempt *got);
+
+/* notes.c: before and after each attempt */
+void pt_note_begin(pt_batch *b, pt_fragment *f);
+void pt_note_end(pt_batch *b, const pt_fragment *f, pt_status st);
 
 /* user: a pt_batch */
 extern const pt_recover_ops pt_batch_ops;

@@ -42,7 +42,7 @@ static void put_number(FILE *f, const char *name, double x)
         fprintf(f, ",\"%s\":null", name);
 }
 
-static void put_text(FILE *f, const char *name, const char *s)
+void pt_log_text(FILE *f, const char *name, const char *s)
 {
     fprintf(f, ",\"%s\":\"", name);
     for (; *s; s++) {
@@ -86,12 +86,13 @@ pt_status pt_log_batch(FILE *log, int64_t batch, int64_t step, const pt_batch_re
         if (ledger->count[f])
             fprintf(log, ",\"dropped_%s\":%lld", pt_fate_name((pt_fate)f),
                     (long long)ledger->count[f]);
+    if (r->notes > 1) pt_log_notes(log, r); /* one attempt has nothing to tell */
     if (st != PT_OK) {
         const pt_error *e = pt_error_last();
-        put_text(log, "error", e->message);
-        put_text(log, "phase", e->phase);
-        put_text(log, "site", e->site);
-        put_text(log, "class", pt_class_name(pt_classify(e)));
+        pt_log_text(log, "error", e->message);
+        pt_log_text(log, "phase", e->phase);
+        pt_log_text(log, "site", e->site);
+        pt_log_text(log, "class", pt_class_name(pt_classify(e)));
     }
     fputs("}\n", log);
     return finish(log);

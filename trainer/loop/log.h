@@ -22,6 +22,10 @@ pt_status pt_log_batch(FILE *log, int64_t batch, int64_t step, const pt_batch_re
                        const pt_ledger *ledger, pt_status st);
 pt_status pt_log_summary(FILE *log, const pt_totals *t, int halo, int exit_code);
 
+/* ,"attempt_list":[...] and ,"name":"text", inside a line. */
+void pt_log_notes(FILE *log, const pt_batch_result *r);
+void pt_log_text(FILE *log, const char *name, const char *text);
+
 /* One line that is rewritten on a terminal, a line a batch otherwise. */
 void pt_progress(FILE *to, int64_t batch, int64_t batches, const pt_batch_result *r, pt_status st);
 void pt_print_summary(FILE *to, const pt_totals *t, int exit_code);

@@ -268,7 +268,15 @@ static pt_status twice(pt_trainer *t, pt_batch_result *out,
     return op(t, out);
 }
 
-const pt_recover_ops pt_batch_ops = {NULL,       op_attempt, op_commit,      op_stage,
+static pt_status op_noted(void *user, pt_fragment *f, pt_attempt *got)
+{
+    pt_note_begin(user, f);
+    pt_status st = op_attempt(user, f, got);
+    pt_note_end(user, f, st);
+    return st;
+}
+
+const pt_recover_ops pt_batch_ops = {NULL,       op_noted,   op_commit,      op_stage,
                                      op_augment, op_discard, op_release,     op_held,
                                      op_clear,   op_alive,   op_before_retry};
 
@@ -289,6 +297,7 @@ pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t
     int64_t *sizes = calloc((size_t)n, sizeof *sizes);
     if (!sizes) return pt_fail(PT_ERR_HOST, "no host memory for a batch of %d scenes", n);
     for (int s = 0; s < n; s++) out->points += sizes[s] = scenes[s].n;
+    pt_probe_bound(pt_recover_bound(sizes, n, t->o.split));
     TRY(pt_ledger_open(ledger, sizes, n));
     TRY(pt_fragment_join(scenes, keys, n, t->o.net.classes, NULL, &whole));
     b.divisor = pt_fragment_valid_weight(whole);
@@ -313,7 +322,7 @@ done:
     t->step++;
     out->trained = ledger->count[PT_FATE_TRAINED];
     out->dropped = pt_ledger_dropped(ledger);
-    out->bytes_peak = pt_mem_peak(&t->device, 0);
+    if (pt_mem_peak(&t->device, 0) > out->bytes_peak) out->bytes_peak = pt_mem_peak(&t->device, 0);
     out->seconds = now() - start;
     pt_phase_set(PT_PHASE_NONE);
     if (pt_probe_watched()) { /* a cache is no leak */

@@ -30,7 +30,19 @@ typedef struct pt_hooks {
     void (*before_step)(void *user); /* the batch's gradient is whole */
 } pt_hooks;
 
+/* One attempt, for the log. */
+#define PT_NOTES 200
+typedef struct pt_note {
+    int fragment, parent, scenes, spatial; /* parent: of which it is a piece, 0: none */
+    int64_t own, points, gather_rows;      /* gather_rows 0: as many as needed */
+    size_t bytes;                          /* most that the device held during it */
+    char outcome[32];                      /* "ok", or the class of the failure */
+    char phase[16], site[48];              /* of the failure */
+} pt_note;
+
 typedef struct pt_batch_result {
+    pt_note note[PT_NOTES];
+    int notes; /* attempts; the first PT_NOTES of them are in note */
     int64_t points, trained, dropped, voxels, pairs;
     pt_recover_stats recover;
     size_t bytes_peak, bytes_baseline;

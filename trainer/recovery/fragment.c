@@ -179,6 +179,7 @@ pt_status pt_fragment_take(const pt_fragment *f, const int64_t *index, const uin
         g->member[g->host.slot[i]].points++;
         if (own) g->host.own[i] = own[i];
     }
+    g->parent = f->id;
     g->augmented = f->augmented;
     g->gather_rows = f->gather_rows;
     g->tried = f->tried & PT_TRIED_CHUNKS; /* a smaller workspace stays: it did not suffice */

@@ -69,6 +69,8 @@ typedef struct pt_fragment {
     pt_fields host;    /* malloc'ed, owned; all NULL while the fragment lives on the device */
     pt_fields device;  /* device memory, owned by whoever runs attempts (recovery/stage.h) */
     pt_member *member; /* [shape.scenes], owned */
+    int id,
+        parent; /* numbers within the batch, from 1: for the log; 0: it was not tried yet; none */
     unsigned tried;
     int64_t gather_rows;      /* rows a gather workspace may have; 0: no limit */
     int axis;                 /* of the next cut in the alternating mode: 0 x, 1 y */

@@ -1,0 +1,83 @@
+"""report.py BUILD - what the page says of what it was given; files that are cut short, missing or hostile."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+from samples import HOSTILE, log, result, sweep
+
+OOMPROOF = os.path.join(sys.argv[1], "bin/oomproof")
+failed = 0
+
+
+def want(holds, what):
+    global failed
+    if not holds:
+        print("not so:", what)
+        failed = 1
+
+
+with tempfile.TemporaryDirectory() as d:
+    def put(name, text):
+        path = os.path.join(d, name)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+        return path
+
+    def report(*words):
+        run = subprocess.run([OOMPROOF, "report", "-o", os.path.join(d, "out"), *words], capture_output=True, text=True, check=False)
+        texts = []
+        for name in ("index.html", "summary.md"):
+            try:
+                with open(os.path.join(d, "out", name), encoding="utf-8") as f:
+                    texts.append(f.read())
+            except OSError:
+                texts.append("")
+        return run, *texts
+
+    good = [result(k, m) for k in range(1, 11) for m in ("once", "persistent")]
+    run, page, md = report(put("s.json", sweep(good)), put("l.jsonl", log(2)))
+    want(run.returncode == 0 and "nothing was found wrong" in page, f"a clean page: {run.returncode} {run.stderr}")
+    want("20 runs" in page and "3 attempts" in page and "part of a scene" in page, "sweep and attempts are on the page")
+    want("<script" not in page, "what the page is given does not become a script")
+    want("http://" not in page and "https://" not in page and "src=" not in page, "the page asks the network for nothing")
+
+    # shards of one sweep are one; another sweep is another
+    run, page, md = report(put("1.json", sweep(good[:10])), put("2.json", sweep(good[10:])), put("3.json", sweep(good, "else")))
+    want("merged from 2 parts" in page and page.count("Every fault point of a step") == 2, "two shards and another sweep")
+
+    bad = good[:19] + [result(10, "persistent", "wrong gradient", HOSTILE)]
+    run, page, md = report(put("bad.json", sweep(bad, proof=False)))
+    want(run.returncode == 1 and "1 findings" in page and "NOT proved complete" in page, "a finding is the first thing on the page")
+    want("<script" not in page and "wrong gradient" in page, "hostile names are escaped")
+    want("wrong gradient" in md and "| findings | 1 |" in md, "the markdown has the finding")
+
+    # cut short and missing
+    run, page, md = report(put("cut.json", sweep(good)[:400]), put("killed.jsonl", log(3, False) + '{"batch":3,"poi'),
+                           os.path.join(d, "none.json"), put("other.txt", "neither"))
+    for text in ("the sweep was cut short", "no summary", "after 3 batches", "line 4 is not whole", "No such file", "left out"):
+        want(text in page, f"the page says \"{text}\"")
+    want(run.returncode == 0, f"what is missing is no finding: {run.returncode}")
+
+    # a sweep of 10,000 points stays small
+    many = [result(k, site=f"net/{k % 80}") for k in range(1, 10001)]
+    run, page, md = report(put("many.json", sweep(many)))
+    want(len(page) < 300000, f"a page of {len(page)} bytes for 10,000 points")
+
+    def compare(a, b):
+        return subprocess.run([OOMPROOF, "report", "--compare", a, b], capture_output=True, text=True, check=False)
+    one, two = put("old.json", sweep(good)), put("new.json", sweep(bad))
+    run = compare(one, two)
+    want(run.returncode == 1 and "findings: 0 -> 1  WORSE" in run.stdout, f"worse: {run.stdout}")
+    run = compare(two, one)
+    want(run.returncode == 0 and "findings: 1 -> 0  better" in run.stdout, f"better: {run.stdout}")
+    want(compare(one, one).stdout.strip() == "nothing differs", "the same")
+    report(one)
+    summary = os.path.join(d, "out/summary.json")
+    want(json.load(open(summary, encoding="utf-8"))["verdict"] == "clean" and compare(summary, summary).returncode == 0, "summary.json")
+    want(compare(one, os.path.join(d, "none")).returncode == 2 and compare(one, put("x", "[]")).returncode == 2, "no sweep")
+    want(subprocess.run([OOMPROOF, "report"], capture_output=True, check=False).returncode == 2, "nothing to report")
+    run = subprocess.run([OOMPROOF, "report", "-o", "/proc/nowhere", one], capture_output=True, text=True, check=False)
+    want(run.returncode == 7 and "error" in run.stderr, f"cannot be written: {run.returncode} {run.stderr}")
+sys.exit(failed)

@@ -1,0 +1,104 @@
+"""array.py - sweeps of the trainer over its settings: every pair of values of two settings occurs in some row (make test),
+or every combination (make torture).
+
+  array.py pairs|all            one line a row: number and settings
+  array.py pairs|all N BUILD    sweeps row N; exit code of the sweep
+  array.py pairs|all I/N BUILD  sweeps every N-th row from the I-th; 1 when one of them has a finding
+  array.py check                every pair is in the rows"""
+import itertools
+import os
+import subprocess
+import sys
+
+SETTINGS = {
+    "program": ["pointtrain", "pointtrain-double"],
+    "norm": ["layer", "frozen", "batch"],
+    "allocator": ["direct", "caching"],
+    "split": ["auto", "alternate"],
+    "streams": ["eager", "lazy"],
+    "convs": ["1", "2"],
+    "card": ["8GiB", "60MiB", "pressure"],  # with room, nearly full, filled by others while the step runs
+    "fault": ["oom", "status", "sticky", "budgets"],
+}
+NAMES = list(SETTINGS)
+
+
+def pairs_of(row):
+    return {(a, row[a], b, row[b]) for a, b in itertools.combinations(NAMES, 2)}
+
+
+def pairwise():
+    """Greedy: each row covers as many pairs that no row before has as can be had one setting at a time."""
+    missing = set()
+    for a, b in itertools.combinations(NAMES, 2):
+        missing |= {(a, x, b, y) for x in SETTINGS[a] for y in SETTINGS[b]}
+    rows = []
+    while missing:
+        first = min(missing)
+        row = {first[0]: first[1], first[2]: first[3]}
+        for name in NAMES:
+            if name in row:
+                continue
+
+            def gain(value):
+                return sum((p[0] == name and p[1] == value and row.get(p[2]) == p[3]) or
+                           (p[2] == name and p[3] == value and row.get(p[0]) == p[1]) for p in missing)
+
+            row[name] = max(SETTINGS[name], key=gain)
+        rows.append({name: row[name] for name in NAMES})
+        missing -= pairs_of(row)
+    return rows
+
+
+def product():
+    return [dict(zip(NAMES, values)) for values in itertools.product(*SETTINGS.values())]
+
+
+def sweep(row, number, shards, build):
+    env = dict(os.environ)
+    options = {"oom": [], "status": ["--status", "--calls", "*"], "sticky": ["--sticky", "--calls", "cuda*"],
+               "budgets": ["--budgets", "8"]}[row["fault"]]
+    memory = "8GiB"
+    if row["card"] == "60MiB":
+        memory = "100MiB" if row["program"] == "pointtrain-double" else "60MiB"
+    if row["card"] == "pressure":
+        env["OOMPROOF_SIM_PRESSURE"] = "20:1GiB,60:3GiB"
+    if row["streams"] == "lazy":
+        env["OOMPROOF_SIM_STREAMS"] = "lazy"
+    if row["fault"] != "budgets":
+        options += ["--shard", f"{number % shards + 1}/{shards}"]
+    command = [os.path.join(build, "bin/oomproof"), "sweep", "--device", "sim", "--sim-memory", memory, *options, "--",
+               os.path.join(build, "bin", row["program"]), "train", "--data", "rooms:2,max=900", "--batch", "2", "--steps", "2",
+               "--quiet", "--norm", row["norm"], "--allocator", row["allocator"], "--split", row["split"], "--convs",
+               row["convs"]]
+    print("repeat:", " ".join(f"{k}={env[k]}" for k in ("OOMPROOF_SIM_PRESSURE", "OOMPROOF_SIM_STREAMS") if k in env),
+          " ".join(command), flush=True)
+    return subprocess.run(command, env=env, check=False).returncode
+
+
+def main():
+    rows = pairwise() if sys.argv[1] != "all" else product()
+    if sys.argv[1] == "check":
+        covered = set().union(*map(pairs_of, rows))
+        want = {(a, x, b, y) for a, b in itertools.combinations(NAMES, 2) for x in SETTINGS[a] for y in SETTINGS[b]}
+        print(f"{len(rows)} rows, {len(want)} pairs, {len(want - covered)} of them missing")
+        return len(want - covered) > 0
+    if len(sys.argv) == 2:
+        for number, row in enumerate(rows):
+            print(number, *row.values())
+        return 0
+    first, _, step = sys.argv[2].partition("/")
+    numbers = range(int(first) - 1, len(rows), int(step)) if step else [int(first)]
+    bad = []
+    for number in numbers:
+        # the pairs are quick: a part of the points each
+        shards = {"oom": 6, "status": 150, "sticky": 100, "budgets": 1}[rows[number]["fault"]]
+        code = sweep(rows[number], number, shards, sys.argv[3])
+        if code:
+            bad.append((number, code))
+    if bad:
+        print("rows and exit codes:", bad)
+    return bad[0][1] if bad else 0
+
+
+sys.exit(main())

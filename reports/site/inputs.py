@@ -1,0 +1,124 @@
+"""inputs.py - what the report is made from, told apart by what is in the files. Nothing is trusted to be whole: what is cut
+short or damaged is read as far as it goes, and said."""
+import glob
+import json
+import os
+import subprocess
+import xml.etree.ElementTree as xml
+
+
+class Inputs:
+    def __init__(self):
+        self.sweeps, self.logs, self.traces, self.mutants, self.fixtures = [], [], [], [], []
+        self.tests, self.notes = {}, []
+
+    def note(self, text):
+        self.notes.append(text)
+
+
+def read_text(path, into):
+    try:
+        with open(path, encoding="utf-8", errors="replace") as f:
+            return f.read()
+    except OSError as e:
+        into.note(f"{path}: {e.strerror}")
+        return ""
+
+
+def json_lines(path, text, into):
+    rows = []
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            row = json.loads(line)
+        except ValueError:
+            into.note(f"{path}, line {number} is not whole: the run was cut short, or the file is damaged")
+            continue
+        if isinstance(row, dict):
+            rows.append(row)
+    return rows
+
+
+def add_sweep(path, text, into):
+    try:
+        sweep = json.loads(text)
+    except ValueError:
+        into.note(f"{path} is not whole: the sweep was cut short; go on with oomproof sweep --resume")
+        return
+    for same in into.sweeps:  # shards of one sweep have the same points
+        if "command" in sweep and all(same.get(k) == sweep.get(k) for k in ("fault_points", "sites", "command", "options")):
+            known = {key(r) for r in same["results"]}
+            same["results"] += [r for r in sweep.get("results", []) if key(r) not in known]
+            same["findings"] += [r for r in sweep.get("findings", []) if key(r) not in known]
+            same["seconds"] += sweep.get("seconds", 0)
+            same["proof"] = bool(same["proof"] and sweep.get("proof"))
+            same["parts"].append(path)
+            return
+    for name, empty in (("results", []), ("findings", []), ("modes", []), ("seconds", 0), ("proof", False)):
+        sweep.setdefault(name, empty)
+    sweep["parts"] = [path]
+    into.sweeps.append(sweep)
+
+
+def key(r):
+    return (r.get("point"), r.get("mode"), r.get("fault"), r.get("second_site"), r.get("budget"))
+
+
+def add_log(path, text, into):
+    rows = json_lines(path, text, into)
+    log = {"path": path, "batches": [r for r in rows if "batch" in r],
+           "validations": [r["validation"] for r in rows if isinstance(r.get("validation"), dict)],
+           "summary": next((r["summary"] for r in rows if isinstance(r.get("summary"), dict)), None)}
+    if log["summary"] is None:
+        into.note(f"{path} has no summary: the run was stopped before its end, after {len(log['batches'])} batches")
+    into.logs.append(log)
+
+
+def add_trace(path, into, oomproof):
+    out = subprocess.run([oomproof, "trace", path, "--json"], capture_output=True, text=True, check=False)
+    events = json_lines(path, out.stdout, into)
+    if out.returncode or not events:
+        into.note(f"{path}: {out.stderr.strip() or 'no event in it'}")
+    into.traces.append({"path": path, "events": events})
+
+
+def add_junit(path, text, into):
+    try:
+        root = xml.fromstring(text)
+    except xml.ParseError:
+        into.note(f"{path} is not whole: the tests were stopped")
+        return
+    for case in root.iter("testcase"):
+        bad = case.find("failure") is not None or case.find("error") is not None
+        into.tests[case.get("name", "")] = "failed" if bad else "skipped" if case.find("skipped") is not None else "passed"
+
+
+def add(path, into, oomproof="oomproof"):
+    if os.path.isdir(path):
+        for inside in sorted(glob.glob(os.path.join(glob.escape(path), "*"))):
+            if inside.endswith((".json", ".oomt", ".jsonl")):
+                add(inside, into, oomproof)
+        return
+    try:
+        with open(path, "rb") as f:
+            head = f.read(64)
+    except OSError as e:
+        into.note(f"{path}: {e.strerror}: that part was not run")
+        return
+    if head[:8] in (b"opptrace", b"ecartppo"):
+        add_trace(path, into, oomproof)
+        return
+    text = read_text(path, into)
+    if head.startswith(b"<?xml"):
+        add_junit(path, text, into)
+    elif head.startswith(b'{"fault_points"'):
+        add_sweep(path, text, into)
+    elif head.startswith(b'{"mutant"'):
+        into.mutants += json_lines(path, text, into)
+    elif head.startswith(b'{"oomt"'):
+        rows = json_lines(path, text.partition("\n")[0] + "\n", into)
+        fails = text.count('"e":"fail"')
+        into.fixtures += [dict(r, name=os.path.basename(path)[:-5], fails=fails) for r in rows]
+    elif head.startswith((b'{"batch"', b'{"summary"', b'{"validation"')):
+        add_log(path, text, into)
+    else:
+        into.note(f"{path}: neither a sweep, a log of pointtrain, a trace, JUnit, mutants nor a recording; left out")
