@@ -1,5 +1,4 @@
-"""events.py CASE WRITER - what the trainer writes for TensorBoard, read by a reader of its own here, and by TensorBoard
-itself where that is installed."""
+"""events.py CASE WRITER - event files through a reader that is their own, and TensorBoard's where it is installed."""
 import math
 import os
 import signal
