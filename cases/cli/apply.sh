@@ -7,7 +7,9 @@ net="$bin/pointtrain-double"
 data="--data rooms8:6,max=9000 --seed 5"
 run() { "$bin/oomproof" run --device sim -- "$@"; }
 expect 0 "mIoU" run $net train $data --val rooms8:3,max=2000 --val-every 6 --batch 3 --steps 12 --warmup 3 --clip 1 \
-    --checkpoint "$d/c" --log "$d/log"
+    --checkpoint "$d/c" --log "$d/log" --tensorboard "$d/charts"
+grep -aq "recover/retries" "$d"/charts/* && grep -aq "validation/miou" "$d"/charts/* || fail "no charts: $(ls "$d/charts")"
+expect 2 "cannot" run $net train $data --steps 1 --tensorboard /proc/nowhere
 [ "$(grep -c '"validation":{"step":[0-9]*,"miou":0\.' "$d/log")" -eq 2 ] || fail "validation is not in the log twice"
 
 # the same table, whole and on a card on which a scene must be split

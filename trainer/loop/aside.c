@@ -70,6 +70,19 @@ pt_status pt_write_whole(const char *path, const void *bytes, size_t n)
     return pt_fail(PT_ERR_HOST, "%s: cannot be written: %s", path, strerror(bad));
 }
 
+/* Also one that has ended and that its parent has not asked after yet. */
+static int is_gone(pid_t pid)
+{
+    char path[64], state = 0;
+    if (kill(pid, 0) != 0) return errno == ESRCH;
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+    FILE *f = fopen(path, "re");
+    if (!f) return 0;
+    if (fscanf(f, "%*d (%*[^)]) %c", &state) != 1) state = 0;
+    fclose(f);
+    return state == 'Z' || state == 'X';
+}
+
 /* NAME.PID.tmp of processes that are no more. */
 static void remove_leftovers(const place *p)
 {
@@ -81,7 +94,7 @@ static void remove_leftovers(const place *p)
         if (strncmp(e->d_name, name, n) || e->d_name[n] != '.') continue;
         long pid = strtol(e->d_name + n + 1, &end, 10);
         if (end == e->d_name + n + 1 || strcmp(end, ".tmp") || pid <= 0) continue;
-        if (kill((pid_t)pid, 0) != 0 && errno == ESRCH) unlinkat(dirfd(d), e->d_name, 0);
+        if (is_gone((pid_t)pid)) unlinkat(dirfd(d), e->d_name, 0);
     }
     if (d) closedir(d);
 }

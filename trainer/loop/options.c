@@ -76,6 +76,8 @@ static const entry table[] = {
     {"checkpoint-every", WHOLE64, F(checkpoint_every), 0, BIG, 0, T, "N",
      "written after every N batches too (0: only at the end)"},
     {"log", TEXT, F(log), 0, 0, 0, T | E, "FILE", "a JSON object a batch, a summary at the end"},
+    {"tensorboard", TEXT, F(tensorboard), 0, 0, 0, T, "FOLDER",
+     "event files: loss, rate, recovery, memory and validation as charts"},
     {"out", TEXT, F(out), 0, 0, 0, P, "FOLDER", "where NAME.ply with the predicted classes go"},
     {"quiet", FLAG, F(quiet), 0, 0, 0, T | E | P, 0, "no progress"},
 };

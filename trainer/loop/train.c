@@ -2,6 +2,7 @@
 #include "loop/train.h"
 #include "data.h"
 #include "loop/aside.h"
+#include "loop/charts.h"
 #include "loop/checkpoint.h"
 #include "loop/evaluate.h"
 #include "loop/log.h"
@@ -11,6 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
 
 static volatile sig_atomic_t stop_asked;
 static void on_signal(int s)
@@ -32,6 +41,7 @@ typedef struct run {
     pt_dataset *data, *val; /* val NULL: none */
     pt_trainer *trainer;
     FILE *log;
+    pt_charts *charts; /* NULL: none */
     pt_totals totals;
     pt_scene *scene; /* [batch] */
     uint32_t *key;   /* [batch] */
@@ -122,6 +132,7 @@ static pt_status open_all(run *r)
             fprintf(stderr, "resumed from %s at batch %lld\n", o->checkpoint,
                     (long long)r->trainer->step);
     }
+    if (o->tensorboard) TRY(pt_charts_open(o->tensorboard, r->trainer->step, &r->charts));
     TRY(open_log(r, resumed)); /* last: a run that cannot start leaves the old log alone */
 done:
     return st;
@@ -133,6 +144,7 @@ static void close_all(run *r)
     pt_dataset_free(r->data);
     pt_dataset_free(r->val);
     if (r->log) fclose(r->log);
+    pt_charts_close(r->charts);
     free(r->scene);
     free(r->key);
 }
@@ -175,12 +187,14 @@ static pt_status one_batch(run *r)
     pt_ledger ledger = {0};
     int n = r->o->batch, count = pt_dataset_count(r->data);
     int64_t batch = r->trainer->step;
+    double start = now();
     memset(&r->last, 0, sizeof r->last);
     for (int i = 0; i < n; i++) {
         int s = pt_scene_at(r->o->seed, batch * n + i, count);
         r->key[i] = (uint32_t)s;
         TRY(pt_dataset_load(r->data, s, &r->scene[i]));
     }
+    double load = now() - start;
     if (!r->warned && !labelled(r, n)) {
         fprintf(stderr,
                 "pointtrain: batch %lld: no point has a label, so it teaches nothing; does "
@@ -189,6 +203,7 @@ static pt_status one_batch(run *r)
         r->warned = 1;
     }
     st = pt_trainer_batch(r->trainer, r->scene, r->key, n, &ledger, &r->last);
+    r->last.seconds_load = load;
     if (st != PT_OK) {
         pt_ledger_fail(&ledger, PT_FATE_BATCH);
         r->last.dropped = pt_ledger_dropped(&ledger);
@@ -204,6 +219,7 @@ static pt_status one_batch(run *r)
             give_up_log(r);
         pt_error_restore(&cause);
     }
+    pt_charts_batch(r->charts, batch, &r->last);
     if (!r->o->quiet) pt_progress(stderr, batch, r->o->steps, &r->last, st);
 done:
     for (int i = 0; i < n; i++) pt_scene_free(&r->scene[i]);
@@ -227,6 +243,7 @@ static pt_status validate(run *r)
     if (!scores) return pt_fail(PT_ERR_HOST, "no host memory for the scores");
     TRY(pt_evaluate(r->trainer, r->val, scores));
     if (!r->o->quiet) pt_print_scores(stderr, scores);
+    pt_charts_scores(r->charts, r->trainer->step, scores);
     if (r->log && pt_log_scores(r->log, r->trainer->step, scores) != PT_OK) give_up_log(r);
 done:
     free(scores);

@@ -48,8 +48,9 @@ typedef struct pt_batch_result {
     size_t bytes_peak, bytes_baseline;
     double loss, lr, grad_norm;
     double seconds;
-    int regrouped; /* a fragment was trained with smaller chunks: other rounding */
-    int stepped;   /* 0: everything was dropped, no optimiser step */
+    double seconds_load; /* of its scenes, by whoever loads them */
+    int regrouped;       /* a fragment was trained with smaller chunks: other rounding */
+    int stepped;         /* 0: everything was dropped, no optimiser step */
     int64_t confusion[PT_MAX_CLASSES * PT_MAX_CLASSES];
 } pt_batch_result;
 
