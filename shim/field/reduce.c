@@ -121,7 +121,7 @@ static int whole_file(job *j)
     }
     small->program = f->program, small->device = f->device, small->source = f->source;
     small->expect = f->expect, small->note = f->note, small->command = f->command;
-    small->total = f->total, small->free_bytes = f->free_bytes;
+    small->total = j->s.command ? f->total : j->capacity, small->free_bytes = f->free_bytes;
     small->runtime = f->runtime, small->driver = f->driver;
     small->lost = f->lost;
     code = op_fixture_write(small, j->out) == 0 ? 0 : 7;

@@ -104,9 +104,10 @@ op_fixture *op_ring_take(const char *ring)
     int fd = open(ring, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) != 0 || st.st_size == 0) {
         fprintf(stderr,
-                "oomproof: error: nothing was recorded: no CUDA call was seen (%s); `oomproof "
-                "doctor` says why not\n",
-                fd < 0 ? strerror(errno) : "an empty file");
+                "oomproof: error: nothing was recorded: %s: %s. The program made no CUDA call that "
+                "was seen (`oomproof doctor -- CMD` says why), or the ring was made a recording "
+                "before\n",
+                ring, fd < 0 ? strerror(errno) : "an empty file");
         if (fd >= 0) close(fd);
         return NULL;
     }
