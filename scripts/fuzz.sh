@@ -53,7 +53,7 @@ for target in "$@"; do
     fixture)
         # the sum at the end would keep a mutation from ever coming through: the fuzzer's reader does not hold it
         clang $flags -DOP_FIXTURE_ANY_SUM -Ishim cases/fuzz/fixture.c shim/field/fixture.c shim/field/read.c \
-            shim/field/models.c shim/field/stream.c -ljansson -o build/fuzz/fuzz_fixture
+            shim/field/models.c shim/field/stream.c shim/json.c -ljansson -o build/fuzz/fuzz_fixture
         for f in handle pinned-host to-the-floor fragmented; do cp "fixtures/field/$f.oomt" build/fuzz/seeds_fixture/; done
         fuzz fixture seeds_fixture 8192 ;;
     *)

@@ -32,6 +32,7 @@ OOMPROOF_WEAK void op_buffer(const char *name, const void *p, size_t bytes, int 
                              double tolerance);
 OOMPROOF_WEAK int op_sweeping(void);
 OOMPROOF_WEAK void op_step_begin(void);
+OOMPROOF_WEAK void op_sample(uint64_t points);
 OOMPROOF_WEAK void op_bound(int64_t attempts);
 OOMPROOF_WEAK void op_reference(int (*fn)(void *user), void *user);
 OOMPROOF_WEAK void op_retry(const void *state, size_t bytes);
@@ -124,6 +125,13 @@ static inline void oomproof_buffer(const char *name, const void *p, size_t bytes
 static inline void oomproof_step_begin(void)
 {
     if (op_step_begin) op_step_begin();
+}
+
+/* The step's batch has one more sample (scene, document, image) of so many points (tokens, pixels):
+ * a recording keeps the sizes, by which its batches can be made again. */
+static inline void oomproof_sample(uint64_t points)
+{
+    if (op_sample) op_sample(points);
 }
 
 /* 1: in a sweep. What oomproof_retry takes need not be made otherwise. */

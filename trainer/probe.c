@@ -64,6 +64,11 @@ void pt_probe_step_begin(void)
     oomproof_step_begin();
 }
 
+void pt_probe_sample(int64_t points)
+{
+    oomproof_sample((uint64_t)points);
+}
+
 int pt_probe_watched(void)
 {
     return oomproof_sweeping();

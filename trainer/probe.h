@@ -37,7 +37,8 @@ const char *pt_tag_get(void); /* never NULL */
 void pt_probe_buffer(const char *name, const void *p, size_t bytes, int on_device, int type,
                      double tolerance);
 void pt_probe_step_begin(void);
-int pt_probe_watched(void); /* 1: in a sweep; 0: pt_probe_retry does nothing */
+void pt_probe_sample(int64_t points); /* a scene of the step's batch: see oomproof_sample */
+int pt_probe_watched(void);           /* 1: in a sweep; 0: pt_probe_retry does nothing */
 void pt_probe_retry(const void *state, size_t bytes);
 /* The most attempts of this step: see oomproof_bound. */
 void pt_probe_bound(int64_t attempts);

@@ -94,6 +94,29 @@ stream) # capacity and scale
     [ "$(grep -c 'event [0-9]' "$d/table")" -eq 4 ] || fail "four times as large still fits: $(cat "$d/table")"
     replay --capacity 64MiB --threads 3 "$d/r.oomt" >"$d/table"
     [ "$(grep -c 'event [0-9]' "$d/table")" -eq 4 ] || fail "three on one card still fit: $(cat "$d/table")" ;;
+scenes) # the sizes of the batches, without the program that had them: the same ones fail
+    printf '7 8\n1 0\n' >"$d/zero"
+    printf '# sizes\n9000 8000 7000\n800 700\n\n6000 6000 6000 6000\n' >"$d/shapes"
+    train="train --data shapes:$d/shapes --steps 4 --quiet --allocator direct"
+    expect 0 "(0 failures)" record -- "$bin/pointtrain" $train
+    [ "$(sed -n 's/.*"e":"sample".*"points":\([0-9]*\).*/\1/p' "$d/r.oomt" | tr '\n' ' ')" = \
+        "9000 8000 7000 800 700 6000 6000 6000 6000 9000 8000 7000 " ] || fail "other sizes: $(grep sample "$d/r.oomt")"
+    expect 0 "4 batches, none of which failed" replay --scenes "$d/r.oomt"
+    expect 0 "recovered" record --faults 'cudaMalloc budget=36MiB -> oom' -- "$bin/pointtrain" $train
+    failed=$(grep -c '"e":"fail"' "$d/r.oomt")
+    [ "$failed" -ge 1 ] || fail "nothing failed: $(cat "$d/r.oomt" | tail -3)"
+    expect 0 "as scenes: recovered" replay --scenes "$d/r.oomt"
+    for k in 1 3 4; do # and the second, of 1,500 points, did not
+        grep -q "^ *$k .* [1-9][0-9]* failures, [0-9]* splits, 0 points dropped" "$out" || fail "batch $k: $(cat "$out")"
+    done
+    grep -q "1 others failed neither" "$out" || fail "$(cat "$out")"
+    expect 0 "as scenes: recovered" replay --scenes --scale 0.5 --repeat 2 "$d/r.oomt" -- --norm batch
+    expect 1 "0 of 4 batches came through pointtrain, which ended with 14" replay --scenes "$d/r.oomt" -- \
+        --checkpoint /nowhere/x
+    expect 2 "--norm none: expected one of" replay --scenes "$d/r.oomt" -- --norm none
+    expect 2 "does not say what its batches were" replay --scenes "$source/fixtures/field/fragmented.oomt"
+    expect 2 "batch 1 has 3 samples, one of 9000000 points" replay --scenes --scale 1000 "$d/r.oomt"
+    expect 2 "line 2: 0: not a number of points" sim "$bin/pointtrain" train --data "shapes:$d/zero" ;;
 usage)
     expect 2 "which recording" "$bin/oomproof" replay
     expect 2 "No such file" replay "$d/none" -- true
@@ -113,7 +136,10 @@ usage)
     sed '1s/"command":"[^"]*"/"command":"touch harmed"/' "$source/fixtures/field/backward.oomt" >"$d/x"
     expect 2 "not a program of ours: touch" replay --own "$d/x"
     [ -e harmed ] && fail "a recording started what it wanted"
-    expect 0 "" env OOMPROOF_PROGRAMS=/bin "$bin/oomproof" replay --help
+    mkdir "$d/bin"
+    printf '#!/bin/sh\necho started by its folder\n' >"$d/bin/touch"
+    chmod +x "$d/bin/touch"
+    expect 4 "started by its folder" env OOMPROOF_PROGRAMS="$d/bin" "$bin/oomproof" replay --own --device sim "$d/x"
     expect 2 "see oomproof replay --help" replay --repeat 0 x
     expect 0 "usage" "$bin/oomproof" reduce --help ;;
 *)

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "field/fixture.h"
 #include "field/sum.h"
+#include "json.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,17 +68,8 @@ int op_fixture_add(op_fixture *f, const op_fx_event *e)
 
 static void text(FILE *f, const char *name, const char *s)
 {
-    fprintf(f, ",\"%s\":\"", name);
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\')
-            fprintf(f, "\\%c", c);
-        else if (c < 0x20 || c > 0x7e)
-            fprintf(f, "\\u%04x", c);
-        else
-            fputc(c, f);
-    }
-    fputc('"', f);
+    fprintf(f, ",\"%s\":", name);
+    op_json_text(f, s);
 }
 
 static void number(FILE *f, const char *name, uint64_t v)
@@ -93,9 +85,13 @@ static void put_event(FILE *f, const op_fx_event *e)
 #undef X
     };
     fprintf(f, "{\"e\":\"%s\"", kinds[e->kind]);
-    if (e->kind == OP_FX_step) {
+    if (!op_fx_is_call(e)) {
         number(f, "t", e->ns);
         number(f, "points", e->points);
+        if (e->kind == OP_FX_sample) {
+            fputs("}\n", f);
+            return;
+        }
         number(f, "trained", e->trained);
         number(f, "dropped", e->dropped);
         number(f, "attempts", e->attempts);
@@ -129,10 +125,8 @@ void op_fixture_put(const op_fixture *f, FILE *to)
     text(to, "expect", f->expect);
     if (*f->note) text(to, "note", f->note);
     if (*f->command) text(to, "command", f->command);
-    fputs(",\"device\":{\"name\":\"", to);
-    for (const char *s = f->device; *s; s++)
-        if (*s >= ' ' && *s <= '~' && *s != '"' && *s != '\\') fputc(*s, to);
-    fputc('"', to);
+    fputs(",\"device\":{\"name\":", to);
+    op_json_text(to, f->device);
     number(to, "total", f->total);
     number(to, "free", f->free_bytes);
     fprintf(to, "},\"libraries\":{\"cudart\":%d,\"driver\":%d}}\n", f->runtime, f->driver);

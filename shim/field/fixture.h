@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 /* X(name in the file) */
-#define OP_FX_KINDS(X) X(hold) X(alloc) X(free) X(fail) X(step)
+#define OP_FX_KINDS(X) X(hold) X(alloc) X(free) X(fail) X(step) X(sample)
 typedef enum op_fx_kind {
 #define X(name) OP_FX_##name,
     OP_FX_KINDS(X)
@@ -20,8 +20,9 @@ typedef struct op_fx_event {
     uint64_t ns, size, block, live; /* block: the allocation's number; 0: not known */
     uint32_t ordinal;               /* of the call at its site, from 1; 0: not known */
     int thread, stream, code, injected;
-    const char *call, *phase, *site;   /* "" where not known; kept by the fixture */
-    uint64_t points, trained, dropped; /* of a step */
+    const char *call, *phase, *site; /* "" where not known; kept by the fixture */
+    uint64_t points;                 /* of a step, or of a sample of the next step's batch */
+    uint64_t trained, dropped;       /* of a step */
     uint32_t attempts, retries, splits, failed;
 } op_fx_event;
 
@@ -44,6 +45,12 @@ void op_fixture_free(op_fixture *f);
 
 /* A copy that lives as long as the fixture; equal texts are one. Never NULL. */
 const char *op_fixture_text(op_fixture *f, const char *s);
+/* Something that the device's memory notices. */
+static inline int op_fx_is_call(const op_fx_event *e)
+{
+    return e->kind != OP_FX_step && e->kind != OP_FX_sample;
+}
+
 /* 0: no memory. */
 int op_fixture_add(op_fixture *f, const op_fx_event *e);
 

@@ -205,21 +205,32 @@ SIZE = r"([0-9.]+)\s*(B|KiB|MiB|GiB|TiB)"
 
 
 def from_text(text):
+    text = " ".join(text.split())  # a log may have broken the lines
     asked = re.search(r"[Tt]ried to allocate " + SIZE, text)
+    plain = re.search(r"allocat(?:e|ing) ([0-9,]+) bytes", text)  # XLA, CuPy
     total = re.search(r"total capac(?:i?ty|ty) of " + SIZE, text) or re.search(SIZE + r" total capacity", text)
     free = re.search(r"of which " + SIZE + r" is free", text) or re.search(SIZE + r" free", text)
     used = re.search(SIZE + r" already allocated", text) or re.search(SIZE + r" is allocated by PyTorch", text)
+    kept = re.search(SIZE + r" reserved in total", text)
+    idle = re.search(SIZE + r" is reserved by PyTorch but unallocated", text)
     smi = re.search(r"(\d+)\s*MiB\s*/\s*(\d+)\s*MiB", text)
-    if not asked and not smi:
+    if not asked and not plain and not smi:
+        if re.search(r"out.of.memory|cudaErrorMemoryAllocation|bad_alloc", text, re.I):
+            raise Refused("a message without sizes; add a line of nvidia-smi of that card to the file, or record the job: "
+                          "oomproof record -o job.oomt -- CMD")
         raise Refused("neither an RMM log, a PyTorch snapshot, nor a text with \"Tried to allocate\" or a line of nvidia-smi")
     card = bytes_of(*total.groups()) if total else int(smi.group(2)) << 20 if smi else 0
     left = bytes_of(*free.groups()) if free else card - (int(smi.group(1)) << 20) if smi else 0
     s = Stream()
     if card > left:
         s.holds.append({"e": "hold", "size": card - left})
-    if asked:
-        s.add("fail", "cudaMalloc", bytes_of(*asked.groups()), 0, code=2)
-    return s.all(), {"total": card, "free": left, "used": bytes_of(*used.groups()) if used else 0}
+    if asked or plain:
+        size = bytes_of(*asked.groups()) if asked else int(plain.group(1).replace(",", ""))
+        s.add("fail", "cudaMalloc", size, 0, code=2)
+    held = bytes_of(*used.groups()) if used else 0
+    # what the process had of the card: its cache too
+    held = bytes_of(*kept.groups()) if kept else held + bytes_of(*idle.groups()) if idle else held
+    return s.all(), {"total": card, "free": left, "used": held}
 
 
 def rules_of(events, about):
@@ -237,8 +248,11 @@ def rules_of(events, about):
 def load(path):
     """(source, value): a dictionary for a snapshot, text for the others."""
     try:
-        with open(path, "rb") as f:
-            data = f.read()
+        if path == "-":
+            data = sys.stdin.buffer.read()
+        else:
+            with open(path, "rb") as f:
+                data = f.read()
     except OSError as e:
         raise Refused(e.strerror) from e
     if data[:1] == b"\x80":
@@ -261,9 +275,9 @@ def main():
     parser = argparse.ArgumentParser(
         prog="oomproof import", add_help=True,
         description="Turns what others recorded into a recording: RMM's CSV logs, PyTorch memory snapshots (JSON or pickle), "
-        "or text with a PyTorch out-of-memory message or a line of nvidia-smi.",
+        "or text with an out-of-memory message of PyTorch, XLA or CuPy, or a line of nvidia-smi.",
         epilog="exit codes: 0 the recording is there, 2 usage or a file that cannot be read, which was said")
-    parser.add_argument("file")
+    parser.add_argument("file", help="- is standard input")
     parser.add_argument("-o", metavar="FILE", dest="out", required=True, help="the recording")
     parser.add_argument("--gpu", type=int, metavar="N", help="of a snapshot: which device (that with most events)")
     parser.add_argument("--note", default="", metavar="TEXT", help="a line for readers")
@@ -280,7 +294,7 @@ def main():
         head["device"] = {"name": "", "total": about.get("total", 0), "free": about.get("free", 0)}
         write(o.out, head, events)
     except Refused as e:
-        print(f"oomproof: error: {o.file}: {e}", file=sys.stderr)
+        print(f"oomproof: error: {'standard input' if o.file == '-' else o.file}: {e}", file=sys.stderr)
         return 2
     fails = sum(e["e"] == "fail" for e in events)
     print(f"oomproof: {o.out}: {len(events)} events ({fails} failures), from {source}", file=sys.stderr)

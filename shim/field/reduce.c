@@ -102,7 +102,7 @@ static int whole_file(job *j)
     if (!keep || !part || !small) goto done;
     memset(keep, 1, f->n);
     for (size_t i = 0; i < f->n; i++)
-        if (j->s.command ? f->event[i].kind == OP_FX_fail : f->event[i].kind != OP_FX_step)
+        if (j->s.command ? f->event[i].kind == OP_FX_fail : op_fx_is_call(&f->event[i]))
             part[n++] = i;
     if (!fails(j, keep)) {
         fprintf(stderr,
@@ -113,8 +113,7 @@ static int whole_file(job *j)
     }
     ddmin(j, keep, part, n);
     for (size_t i = 0; i < f->n; i++) {
-        int is_part =
-            j->s.command ? f->event[i].kind == OP_FX_fail : f->event[i].kind != OP_FX_step;
+        int is_part = j->s.command ? f->event[i].kind == OP_FX_fail : op_fx_is_call(&f->event[i]);
         if (!(is_part && keep[i])) continue; /* what the run does by itself is not needed */
         op_fixture_add(small, &f->event[i]);
         kept++;

@@ -2,6 +2,7 @@
  * all went as it was recorded. */
 #define _GNU_SOURCE
 #include "field/replay.h"
+#include "field/scenes.h"
 #include "field/spawn.h"
 #include "field/stream.h"
 #include "launch.h"
@@ -17,11 +18,17 @@ const char op_replay_help[] =
     "failures\n"
     "       oomproof replay FIXTURE [options]             the allocations alone, by models of\n"
     "                                                     allocators\n"
+    "       oomproof replay FIXTURE --scenes [-- OPTIONS] its batches as generated scenes, by "
+    "pointtrain\n"
     "Each recorded failure comes again at the same call, call site and ordinal. Fails when one "
     "has\n"
     "another size, phase or code, does not come, or is joined by others; when a step ends in "
     "another\n"
-    "way (points, attempts, splits); or when the run does not end as FIXTURE expects.\n\n"
+    "way (points, attempts, splits); or when the run does not end as FIXTURE expects.\n"
+    "With --scenes the same batches fail as in the recording, by a budget that is found; fails "
+    "when "
+    "one\n"
+    "does not, or when a step is not recovered. OPTIONS are more options of pointtrain train.\n\n"
     "  --repeat N       N times (1)\n"
     "  --device D       sim, gpu or auto (auto)\n"
     "  --sim-memory S   capacity of the simulated card (the recorded one)\n"
@@ -29,7 +36,9 @@ const char op_replay_help[] =
     "  --own            the command is the one in FIXTURE, its program from the folder of "
     "oomproof\n"
     "  --quiet          not what the program prints\n"
-    "  --capacity SIZE  of the models' card (the recorded one); --scale X: all sizes times X;\n"
+    "  --capacity SIZE  of the models' card (the recorded one); --scale X: all sizes times X (of "
+    "scenes\n"
+    "                   too);\n"
     "                   --threads N: N do the same in turn, on one card\n\n"
     "exit codes: 0 all as recorded, 1 it is not, 2 usage or bad input, 5 killed by a signal, 6 it "
     "hung,\n7 internal\n";
@@ -101,7 +110,7 @@ typedef struct options {
     op_spawn s;
     const char *device, *file;
     char memory[32];
-    int repeat, own;
+    int repeat, own, scenes;
     op_stream how;
 } options;
 
@@ -169,17 +178,11 @@ static char **split(char *line, const char *folder)
 
 static int read_options(int argc, char **argv, options *o)
 {
-    static const struct option table[] = {{"repeat", 1, 0, 'r'},
-                                          {"device", 1, 0, 'd'},
-                                          {"sim-memory", 1, 0, 'm'},
-                                          {"timeout", 1, 0, 't'},
-                                          {"own", 0, 0, 'o'},
-                                          {"quiet", 0, 0, 'q'},
-                                          {"capacity", 1, 0, 'c'},
-                                          {"scale", 1, 0, 's'},
-                                          {"threads", 1, 0, 'T'},
-                                          {"help", 0, 0, 'h'},
-                                          {0}};
+    static const struct option table[] = {
+        {"repeat", 1, 0, 'r'},  {"device", 1, 0, 'd'},   {"sim-memory", 1, 0, 'm'},
+        {"timeout", 1, 0, 't'}, {"own", 0, 0, 'o'},      {"scenes", 0, 0, 'S'},
+        {"quiet", 0, 0, 'q'},   {"capacity", 1, 0, 'c'}, {"scale", 1, 0, 's'},
+        {"threads", 1, 0, 'T'}, {"help", 0, 0, 'h'},     {0}};
     uint64_t n;
     char *end;
     int c;
@@ -204,6 +207,7 @@ static int read_options(int argc, char **argv, options *o)
             o->s.timeout = (int)n;
             break;
         case 'o': o->own = 1; break;
+        case 'S': o->scenes = 1; break;
         case 'q': o->s.quiet = 1; break;
         case 'c':
             if (!op_number(optarg, &o->how.capacity))
@@ -240,6 +244,13 @@ int op_replay_command(int argc, char **argv)
     if (!f) {
         fprintf(stderr, "oomproof: error: %s: %s\n", o.file, why);
         return 2;
+    }
+    if (o.scenes) {
+        op_scenes how = {.s = o.s, .file = o.file, .scale = o.how.scale, .repeat = o.repeat};
+        code = o.own ? op_usage("--own and --scenes: one of them: ", o.file)
+                     : op_scenes_replay(f, &how);
+        op_fixture_free(f);
+        return code;
     }
     char *own = strdup(f->command);
     if (o.own && *f->command && own && op_root(root, sizeof root))

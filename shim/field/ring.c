@@ -36,7 +36,7 @@ static void take_event(op_fixture *f, const op_trace *t, const op_event *e)
 
 static void take_step(op_fixture *f, const op_step_event *e)
 {
-    op_fx_event x = {.kind = OP_FX_step,
+    op_fx_event x = {.kind = e->kind == OP_RECORD_STEP ? OP_FX_step : OP_FX_sample,
                      .ns = e->ns,
                      .call = "",
                      .phase = "",
@@ -61,7 +61,7 @@ static op_fixture *with_holds(op_fixture *f)
     for (size_t i = 0; i < f->n; i++)
         if (f->event[i].kind == OP_FX_alloc && f->event[i].block < first) first = f->event[i].block;
     for (size_t i = 0; i < f->n; i++)
-        if (f->event[i].kind != OP_FX_step) {
+        if (op_fx_is_call(&f->event[i])) {
             const op_fx_event *e = &f->event[i];
             uint64_t rounded = (e->size + 511) / 512 * 512;
             live = e->live;
@@ -117,10 +117,10 @@ op_fixture *op_ring_take(const char *ring)
     if (t && (f = op_fixture_new())) {
         uint64_t seen = 0;
         for (const op_event *e; (e = op_trace_next(t)); seen++)
-            if (e->kind == OP_RECORD_STEP)
-                take_step(f, (const op_step_event *)(const void *)e);
-            else
+            if (e->kind == OP_RECORD_EVENT)
                 take_event(f, t, e);
+            else
+                take_step(f, (const op_step_event *)(const void *)e);
         const op_device_record *d = op_trace_device(t);
         uint64_t written = op_trace_head(t)->next;
         f = with_holds(f);

@@ -77,7 +77,7 @@ int op_stream_run(const op_fixture *f, op_model_kind kind, const op_stream *how,
     double start = now();
     for (size_t i = 0; i < f->n; i++) {
         const op_fx_event *e = &f->event[i];
-        if (e->kind == OP_FX_step || (how->keep && !how->keep[i])) continue;
+        if (!op_fx_is_call(e) || (how->keep && !how->keep[i])) continue;
         uint64_t bytes = how->scale == 1 ? e->size : (uint64_t)((double)e->size * how->scale);
         for (uint64_t t = 0; t < threads; t++)
             one(&p, e, i, e->block ? e->block * threads + t : 0, bytes, f->n);

@@ -201,6 +201,11 @@ API void op_step_begin(void)
     op_sweep_enter();
 }
 
+API void op_sample(uint64_t points)
+{
+    op_trace_step(&(op_step_event){.points = points}, OP_RECORD_SAMPLE);
+}
+
 API void op_step_end(const op_step_summary *s)
 {
     op_trace_step(&(op_step_event){.points = (uint64_t)s->points,
@@ -209,7 +214,8 @@ API void op_step_end(const op_step_summary *s)
                                    .attempts = (uint32_t)s->attempts,
                                    .retries = (uint32_t)s->retries,
                                    .splits = (uint32_t)s->splits,
-                                   .failed = (uint32_t)s->failed});
+                                   .failed = (uint32_t)s->failed},
+                  OP_RECORD_STEP);
     if (!op_sweep || !in_step) return;
     in_step = 0;
     if (steps != op_sweep->step) return;

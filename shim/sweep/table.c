@@ -1,5 +1,6 @@
 /* table.c - see table.h. */
 #include "table.h"
+#include "json.h"
 #include <string.h>
 
 static int same_site(const op_point *a, const op_point *b)
@@ -78,30 +79,15 @@ void op_print_tally(FILE *f, const op_sweep_file *s, const op_tally *t)
         t->proved ? "; the run after the last point fired nothing" : "; NOT PROVED COMPLETE");
 }
 
-static void quoted(FILE *f, const char *s)
-{
-    fputc('"', f);
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\')
-            fprintf(f, "\\%c", c);
-        else if (c < 0x20 || c > 0x7e)
-            fprintf(f, "\\u%04x", c);
-        else
-            fputc(c, f);
-    }
-    fputc('"', f);
-}
-
 static void json_result(FILE *f, const op_sweep_file *s, int i, const op_tally *t, int full)
 {
     const op_result *r = &s->result[i];
     const op_point *p = point_of(s, r);
     fprintf(f, "{\"run\":%d,\"point\":%d,\"call\":\"%s\",\"site\":", i, r->point + 1,
             op_table[p->id].name);
-    quoted(f, p->site);
+    op_json_text(f, p->site);
     fputs(",\"phase\":", f);
-    quoted(f, p->phase);
+    op_json_text(f, p->phase);
     fprintf(
         f, ",\"bytes\":%llu,\"nth_at_site\":%d,\"mode\":\"%s\",\"fault\":\"%s\",\"verdict\":\"%s\"",
         (unsigned long long)p->size, p->nth_at_site, op_mode_text[r->mode], op_fault_text[r->fault],
@@ -110,31 +96,27 @@ static void json_result(FILE *f, const op_sweep_file *s, int i, const op_tally *
             r->inherited, (long long)r->retries, (long long)r->splits, (long long)r->dropped);
     if (r->measure > 0) {
         fprintf(f, ",\"measure\":%.3g,\"worst\":", r->measure);
-        quoted(f, r->worst);
+        op_json_text(f, r->worst);
     }
     if (r->point < 0) fprintf(f, ",\"budget\":%llu", (unsigned long long)r->budget);
     if (r->second >= 0) {
         fputs(",\"second_site\":", f);
-        quoted(f, r->second_site);
+        op_json_text(f, r->second_site);
     }
     if (full || *r->why) {
         fputs(",\"why\":", f);
-        quoted(f, r->why);
+        op_json_text(f, r->why);
     }
     if (full) {
-        fputs(",\"repeat\":\"", f);
-        char command[2048];
+        fputs(",\"repeat\":", f);
+        char command[2048] = "";
         FILE *m = fmemopen(command, sizeof command, "w");
         if (m) {
             repeat(m, r, t);
             fclose(m);
             command[sizeof command - 1] = 0;
-            for (const char *c = command; *c; c++) {
-                if (*c == '"' || *c == '\\') fputc('\\', f);
-                fputc((unsigned char)*c < 0x20 ? ' ' : *c, f);
-            }
         }
-        fputc('"', f);
+        op_json_text(f, command);
     }
     fputc('}', f);
 }
@@ -162,9 +144,9 @@ int op_write_json(FILE *f, const op_sweep_file *s, const op_tally *t)
         json_result(f, s, i, t, 0);
     }
     fputs("],\n\"command\":", f); /* which shards belong together */
-    quoted(f, t->command);
+    op_json_text(f, t->command);
     fputs(",\"options\":", f);
-    quoted(f, t->again);
+    op_json_text(f, t->again);
     fprintf(f,
             ",\n\"runs\":%d,\"pairs\":%d,\"pruned\":%d,\"checked\":%d,\"fork\":%s,\"seconds\":%.3f,"
             "\"proof\":%s}\n",

@@ -1,4 +1,5 @@
 /* command.c - `oomproof trace FILE`: a trace, for people, as CSV or as JSON lines. */
+#include "json.h"
 #include "launch.h"
 #include "trace/read.h"
 #include <errno.h>
@@ -21,16 +22,13 @@ enum { PLAIN, CSV, JSON };
 
 static void text(const char *s, int form)
 {
-    for (; *s; s++) {
+    if (form == JSON) op_json_text(stdout, s);
+    for (; *s && form != JSON; s++) {
         unsigned char c = (unsigned char)*s;
-        if (form == JSON && (c == '"' || c == '\\'))
-            printf("\\%c", c);
-        else if (form == CSV && (c == '"' || c == ','))
+        if (form == CSV && (c == '"' || c == ','))
             putchar('_');
-        else if (c < 0x20 || c > 0x7e)
-            printf(form == JSON ? "\\u%04x" : "?", c);
         else
-            putchar(c);
+            putchar(c < 0x20 || c > 0x7e ? '?' : c);
     }
 }
 
@@ -48,16 +46,28 @@ static void step(const op_step_event *e, int form)
                           : ", failed");
 }
 
+static void sample(const op_step_event *e, int form)
+{
+    if (form == CSV) return;
+    printf(form == JSON ? "{\"seconds\":%.9f,\"sample\":%llu}\n"
+                        : "%12.6f sample of the batch: %llu points\n",
+           (double)e->ns * 1e-9, (unsigned long long)e->points);
+}
+
 static void event(const op_trace *t, const op_event *e, int form)
 {
-    if (e->kind == OP_RECORD_STEP) {
-        step((const op_step_event *)(const void *)e, form);
+    if (e->kind != OP_RECORD_EVENT) {
+        const op_step_event *s = (const op_step_event *)(const void *)e;
+        if (e->kind == OP_RECORD_STEP)
+            step(s, form);
+        else
+            sample(s, form);
         return;
     }
     static const char *const shape[] = {
         "%12.6f t%u s%u %-28s %12llu bytes  #%-8llu -> %d%s  ", "%.9f,%u,%u,%s,%llu,%llu,%d,%s,",
         "{\"seconds\":%.9f,\"thread\":%u,\"stream\":%u,\"call\":\"%s\",\"bytes\":%llu,\"pointer\":"
-        "%llu,\"result\":%d,\"injected\":%s,\"phase\":\""};
+        "%llu,\"result\":%d,\"injected\":%s,\"phase\":"};
     char call[64];
     snprintf(call, sizeof call, "%.60s", op_trace_name(t, OP_NAME_CALL, e->call));
     for (char *c = call; *c; c++)
@@ -68,9 +78,9 @@ static void event(const op_trace *t, const op_event *e, int form)
     printf(shape[form], (double)e->ns * 1e-9, e->thread, e->stream, call,
            (unsigned long long)e->bytes, (unsigned long long)e->pointer, e->result, injected);
     text(op_trace_name(t, OP_NAME_PHASE, e->phase), form);
-    fputs(form == JSON ? "\",\"site\":\"" : form == CSV ? "," : "  ", stdout);
+    fputs(form == JSON ? ",\"site\":" : form == CSV ? "," : "  ", stdout);
     text(op_trace_name(t, OP_NAME_SITE, e->site), form);
-    puts(form == JSON ? "\"}" : "");
+    puts(form == JSON ? "}" : "");
 }
 
 int op_trace_command(int argc, char **argv)

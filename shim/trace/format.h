@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define OP_TRACE_MAGIC   0x656361727470706full /* "opptrace" */
-#define OP_TRACE_VERSION 2
+#define OP_TRACE_VERSION 3
 
 enum {
     OP_RECORD_END,
@@ -19,7 +19,8 @@ enum {
     OP_RECORD_NAME,
     OP_RECORD_EVENT,
     OP_RECORD_STEP,
-    OP_RECORD_DEVICE
+    OP_RECORD_DEVICE,
+    OP_RECORD_SAMPLE
 };
 enum { OP_NAME_CALL, OP_NAME_SITE, OP_NAME_PHASE, OP_NAME_KINDS };
 enum { OP_NAME_BYTES = 48 };
@@ -54,7 +55,8 @@ typedef struct op_event {
     uint8_t kind, pad[3];
 } op_event;
 
-/* A step that the program marked has ended (oomproof_step_end). */
+/* A step that the program marked has ended (oomproof_step_end). OP_RECORD_SAMPLE is the same with
+ * only points: a sample of the step's batch (oomproof_sample). */
 typedef struct op_step_event {
     uint64_t ns, points, trained, dropped;
     uint32_t attempts, retries, splits, failed;

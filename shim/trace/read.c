@@ -134,7 +134,8 @@ static const op_event *next_of_ring(op_trace *t)
         const unsigned char *p = t->p + 64 * (t->head.ring_first + t->from);
         t->left--;
         t->from = (t->from + 1) % t->head.ring_records;
-        if (p[60] != OP_RECORD_EVENT && p[60] != OP_RECORD_STEP) continue;
+        if (p[60] != OP_RECORD_EVENT && p[60] != OP_RECORD_STEP && p[60] != OP_RECORD_SAMPLE)
+            continue;
         memcpy(&t->event, p, sizeof t->event);
         return &t->event;
     }
@@ -158,6 +159,7 @@ const op_event *op_trace_next(op_trace *t)
         switch (t->event.kind) {
         case OP_RECORD_END: return NULL;
         case OP_RECORD_STEP:
+        case OP_RECORD_SAMPLE:
         case OP_RECORD_EVENT: t->at += 64; return &t->event;
         case OP_RECORD_NAME:
             if (!take_name(t)) t->damage = "a name is damaged";

@@ -14,8 +14,8 @@ const op_head *op_trace_head(const op_trace *t);
 /* The card, where the file is a recording; after the first event was read. NULL: it is not there.
  */
 const op_device_record *op_trace_device(const op_trace *t);
-/* The next event, or with kind OP_RECORD_STEP an op_step_event; NULL at the end. A recording
- * begins with the oldest that it still has. */
+/* The next event, or with kind OP_RECORD_STEP or OP_RECORD_SAMPLE an op_step_event; NULL at the
+ * end. A recording begins with the oldest that it still has. */
 const op_event *op_trace_next(op_trace *t);
 /* Name by its number; "?" when the file has none. of: OP_NAME_*. */
 const char *op_trace_name(const op_trace *t, int of, uint32_t id);

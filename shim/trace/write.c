@@ -101,6 +101,8 @@ static void read_said(void)
 }
 
 /* ---- processes ---- */
+static int card_written; /* in the recording */
+
 static void child_of_fork(void)
 {
     if (!op_tracing) return;
@@ -110,6 +112,7 @@ static void child_of_fork(void)
     memset(call_id, 0, sizeof call_id);
     op_ordinals_forget(&ordinals);
     epoch++;
+    card_written = 0;
     OP_WRITE(op_tracing, 3); /* opened at its first event */
     pthread_mutex_unlock(&lock);
 }
@@ -162,8 +165,10 @@ void op_trace_event(op_id call, int result, uint64_t pointer, uint64_t bytes, cu
     const char *from = site ? site : op_site_of(caller, frame);
     int thread = op_thread_number();
     pthread_mutex_lock(&lock);
-    if (op_tracing == 3 && op_trace_open_file() && op_trace_is_ring()) write_device();
+    if (op_tracing == 3) op_trace_open_file();
     if (op_tracing == 1) {
+        if (!card_written && op_trace_is_ring()) write_device();
+        card_written = 1;
         read_said();
         uint32_t at = said.tag ? said.tag : fixed_id(from);
         if (!call_id[call]) call_id[call] = name_id(OP_NAME_CALL, op_table[call].name);
@@ -193,16 +198,17 @@ void op_trace_event(op_id call, int result, uint64_t pointer, uint64_t bytes, cu
     pthread_mutex_unlock(&lock);
 }
 
-void op_trace_step(const op_step_event *step)
+void op_trace_step(const op_step_event *step, int kind)
 {
     if (!OP_READ(op_tracing)) return;
     pthread_mutex_lock(&lock);
+    if (op_tracing == 3) op_trace_open_file(); /* the card, at the first call: none is made here */
     op_trace_outcome(step->failed != 0, step->dropped != 0);
     op_step_event *e = op_tracing == 1 ? op_trace_place(1) : NULL;
     if (e) {
         memcpy(e, step, offsetof(op_step_event, kind));
         e->ns = op_trace_now();
-        op_trace_placed(&e->kind, OP_RECORD_STEP);
+        op_trace_placed(&e->kind, (uint8_t)kind);
     }
     pthread_mutex_unlock(&lock);
 }

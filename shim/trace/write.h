@@ -10,6 +10,7 @@ extern int op_tracing; /* 0: no trace is asked for */
 void op_trace_start(void);
 void op_trace_event(op_id call, int result, uint64_t pointer, uint64_t bytes, cudaStream_t stream,
                     int injected, const char *site, void *caller, void *frame);
-void op_trace_step(const op_step_event *step); /* its time and kind are set here */
+/* Of a kind OP_RECORD_*; its time and kind are set here. */
+void op_trace_step(const op_step_event *step, int kind);
 
 #endif

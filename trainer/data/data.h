@@ -37,7 +37,8 @@ pt_status pt_class_map_load(const char *path, pt_class_map *out);
  */
 pt_status pt_read_file(const char *path, const pt_class_map *map, pt_scene *out);
 
-/* A data set: paths (file, folder, list) and "rooms:N[,min=P][,max=P]" in the order given. */
+/* A data set: paths (file, folder, list) and "rooms:N[,min=P][,max=P]" in the order given; or
+ * "shapes:FILE" alone, a text file with the sizes of the generated rooms of one batch a line. */
 typedef struct pt_dataset pt_dataset;
 typedef struct pt_data_options {
     const char *const *paths; /* as on the command line */
@@ -53,6 +54,8 @@ void pt_dataset_free(pt_dataset *d);
 int pt_dataset_count(const pt_dataset *d);
 int pt_dataset_classes(const pt_dataset *d);
 int pt_dataset_skipped(const pt_dataset *d);
+/* Of shapes:FILE: how many scenes batch b has, from *first; else 0: any may be together. */
+int pt_dataset_batch(const pt_dataset *d, int64_t b, int *first);
 /* Loads scene i; the caller frees it with pt_scene_free. */
 pt_status pt_dataset_load(pt_dataset *d, int i, pt_scene *out);
 

@@ -1,5 +1,6 @@
-/* dataset.c - what --data names: files, folders, lists, generated rooms. Files are read one at a
- * time, when they are needed; a first look at the start tells a bad one before hours have gone by.
+/* dataset.c - what --data names: files, folders, lists, generated rooms and batches. Files are read
+ * one at a time, when they are needed; a first look at the start tells a bad one before hours have
+ * gone by.
  */
 #define _GNU_SOURCE
 #include "data.h"
@@ -24,7 +25,9 @@ typedef struct entry {
 struct pt_dataset {
     entry *e;
     int n, room_for, skipped, files, skip_bad, classes;
-    int rooms; /* classes of the generated rooms; 0: there are none */
+    int rooms;  /* classes of the generated rooms; 0: there are none */
+    int *start; /* [batches + 1] first scene of each batch, where the data says them */
+    int batches;
     pt_class_map map;
     int mapped;
     uint64_t seed;
@@ -158,7 +161,9 @@ static pt_status list_line(pt_dataset *d, const char *list, int number, char *li
     return st;
 }
 
-static pt_status add_list(pt_dataset *d, const char *path)
+/* Each line of a text file, without its comment. */
+static pt_status each_line(pt_dataset *d, const char *path,
+                           pt_status (*line_fn)(pt_dataset *, const char *, int, char *))
 {
     unsigned char *bytes = NULL;
     size_t n;
@@ -169,7 +174,7 @@ static pt_status add_list(pt_dataset *d, const char *path)
         if (next) *next++ = 0;
         number++;
         line[strcspn(line, "#")] = 0;
-        st = list_line(d, path, number, line);
+        st = line_fn(d, path, number, line);
     }
     free(bytes);
     return st;
@@ -212,12 +217,55 @@ static pt_status add_rooms(pt_dataset *d, const char *text)
     return PT_OK;
 }
 
+/* A line of sizes: the generated rooms of one batch. */
+static pt_status shapes_line(pt_dataset *d, const char *path, int number, char *line)
+{
+    char *save = NULL, *end;
+    int n = 0;
+    for (char *w = strtok_r(line, " \t\r", &save); w; w = strtok_r(NULL, " \t\r", &save), n++) {
+        long long points = strtoll(w, &end, 10);
+        if (end == w || *end || points < 1 || points > 300000)
+            return pt_fail(PT_ERR_INPUT, "%s: line %d: %s: not a number of points from 1 to 300000",
+                           path, number, w);
+        pt_room r = {points, points, PT_ROOM_CLASSES, d->voxel};
+        pt_status st = push(d, (entry){.room = d->n, .how = r});
+        if (st != PT_OK) return st;
+    }
+    if (!n) return PT_OK;
+    int *start = realloc(d->start, sizeof *start * (size_t)(d->batches + 2));
+    if (!start) return pt_fail(PT_ERR_HOST, "no host memory for %d batches", d->batches);
+    d->start = start;
+    start[d->batches++] = d->n - n;
+    start[d->batches] = d->n;
+    return PT_OK;
+}
+
+/* shapes:FILE */
+static pt_status add_shapes(pt_dataset *d, const char *path)
+{
+    pt_status st = each_line(d, path, shapes_line);
+    if (st == PT_OK && !d->batches)
+        st = pt_fail(PT_ERR_INPUT,
+                     "%s: no batch is in it; a line is the sizes of one, as 20000 500", path);
+    if (d->rooms < PT_ROOM_CLASSES) d->rooms = PT_ROOM_CLASSES;
+    return st;
+}
+
+int pt_dataset_batch(const pt_dataset *d, int64_t b, int *first)
+{
+    if (!d->batches) return 0;
+    int k = (int)(b % d->batches);
+    *first = d->start[k];
+    return d->start[k + 1] - d->start[k];
+}
+
 static pt_status add(pt_dataset *d, const char *path)
 {
     struct stat st;
     if (!strncmp(path, "rooms:", 6) || !strncmp(path, "rooms8:", 7)) return add_rooms(d, path);
+    if (!strncmp(path, "shapes:", 7)) return add_shapes(d, path + 7);
     if (stat(path, &st) != 0) return pt_fail(PT_ERR_INPUT, "%s: %s", path, strerror(errno));
-    if (S_ISREG(st.st_mode) && is_list(path)) return add_list(d, path);
+    if (S_ISREG(st.st_mode) && is_list(path)) return each_line(d, path, list_line);
     return add_path(d, path, d->voxel);
 }
 
@@ -240,6 +288,10 @@ pt_status pt_dataset_open(const pt_data_options *o, pt_dataset **out)
         goto done;
     }
     for (int i = 0; i < o->npaths; i++) TRY(add(d, o->paths[i]));
+    if (d->batches && o->npaths > 1) {
+        st = pt_fail(PT_ERR_INPUT, "shapes:FILE says what each batch is: no other data beside it");
+        goto done;
+    }
     if (d->n == 0)
         st = pt_fail(PT_ERR_INPUT, "no scene is left to train on");
     else if (d->files && !d->mapped && !o->unlabelled)
@@ -260,6 +312,7 @@ void pt_dataset_free(pt_dataset *d)
     if (!d) return;
     for (int i = 0; i < d->n; i++) free(d->e[i].path);
     free(d->e);
+    free(d->start);
     free(d);
 }
 

@@ -2,6 +2,18 @@
 #ifndef PT_BATCH_H
 #define PT_BATCH_H
 #include "loop/trainer.h"
+#include <time.h>
+
+#define PT_SMALL_GATHER_ROWS 1024 /* of the "smaller chunks" remedy */
+#define PT_HALF_WORTH        0.9  /* a spatial half, halo included, against the whole, in voxels */
+
+/* Seconds since some moment. */
+static inline double pt_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
 
 typedef struct pt_batch {
     pt_trainer *t;

@@ -5,17 +5,6 @@
 #include "recovery/stage.h"
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-#define HALF_WORTH        0.9 /* as in training */
-#define SMALL_GATHER_ROWS 1024
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* The pass gives a class to every point, halo too; the attempt's own points keep theirs. One that
  * is not committed is tried again, and says the same. */
@@ -44,7 +33,7 @@ pt_status pt_evaluate_scene(pt_trainer *t, const pt_scene *scene, int32_t *predi
     pt_batch_result *out = calloc(1, sizeof *out);
     uint32_t key = 0;
     int32_t *predictions[] = {predicted};
-    double start = now();
+    double start = pt_now();
     pt_batch b = {.t = t,
                   .out = out,
                   .evaluate = 1,
@@ -59,9 +48,9 @@ pt_status pt_evaluate_scene(pt_trainer *t, const pt_scene *scene, int32_t *predi
     TRY(pt_mem_release(&t->device));
     TRY(pt_ledger_open(&ledger, &scene->n, 1));
     TRY(pt_fragment_join(scene, &key, 1, t->o.net.classes, NULL, &whole));
-    pt_recover_options ro = {.split = {t->o.split, t->halo, HALF_WORTH},
+    pt_recover_options ro = {.split = {t->o.split, t->halo, PT_HALF_WORTH},
                              .on_floor = t->o.on_floor,
-                             .gather_small = SMALL_GATHER_ROWS,
+                             .gather_small = PT_SMALL_GATHER_ROWS,
                              .baseline = pt_mem_held(&t->device)};
     pt_fragment *given = whole;
     whole = NULL;
@@ -76,7 +65,7 @@ pt_status pt_evaluate_scene(pt_trainer *t, const pt_scene *scene, int32_t *predi
     scores->retries += out->recover.retries;
     scores->splits += out->recover.splits_scene + out->recover.splits_space;
     scores->loss += out->loss;
-    scores->seconds += now() - start;
+    scores->seconds += pt_now() - start;
 done:
     pt_phase_hold(PT_PHASE_NONE);
     pt_fragment_free(whole);

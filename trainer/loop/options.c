@@ -30,7 +30,8 @@ static const entry table[] = {
     {"data", PATHS, F(data), 0, 0, 0, T | E | P | I, "PATH...",
      "scene (.las .ply .pcd .bin .f32 .npy, a folder with coord.npy), folder of\n"
      "scenes, list (.list, .txt: path [voxel=SIZE] a line), or generated rooms:\n"
-     "rooms:N[,min=P][,max=P], rooms8:...: N rooms of P points, 6 or 8 classes"},
+     "rooms:N[,min=P][,max=P], rooms8:...: N rooms of P points, 6 or 8 classes;\n"
+     "shapes:FILE: batches of rooms, their sizes a line each"},
     {"class-map", TEXT, F(classes), 0, 0, 0, T | E | P | I, "FILE",
      "raw classes to labels, a line each: from to, where to is a number or ignore\n"
      "and from may be *, all others; needed for files that are learnt from"},

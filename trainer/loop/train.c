@@ -2,24 +2,16 @@
 #include "loop/train.h"
 #include "data.h"
 #include "loop/aside.h"
+#include "loop/batch.h"
 #include "loop/charts.h"
 #include "loop/checkpoint.h"
 #include "loop/evaluate.h"
 #include "loop/log.h"
-#include "loop/trainer.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static volatile sig_atomic_t stop_asked;
 static void on_signal(int s)
@@ -114,10 +106,11 @@ static pt_status open_all(run *r)
                             .warmup = o->warmup,
                             .augment = o->augment,
                             .gather_rows = o->gather_rows};
-    r->scene = calloc((size_t)o->batch, sizeof *r->scene);
-    r->key = calloc((size_t)o->batch, sizeof *r->key);
+    int most = PT_MAX_SCENES; /* of a batch */
+    r->scene = calloc((size_t)most, sizeof *r->scene);
+    r->key = calloc((size_t)most, sizeof *r->key);
     if (!r->scene || !r->key) {
-        st = pt_fail(PT_ERR_HOST, "no host memory for batches of %d scenes", o->batch);
+        st = pt_fail(PT_ERR_HOST, "no host memory for batches of %d scenes", most);
         goto done;
     }
     TRY(pt_trainer_open(&t, &r->trainer));
@@ -185,16 +178,20 @@ static pt_status one_batch(run *r)
 {
     pt_status st = PT_OK;
     pt_ledger ledger = {0};
-    int n = r->o->batch, count = pt_dataset_count(r->data);
     int64_t batch = r->trainer->step;
-    double start = now();
+    int first = 0, said = pt_dataset_batch(r->data, batch, &first);
+    int n = said ? said : r->o->batch, count = pt_dataset_count(r->data);
+    double start = pt_now();
     memset(&r->last, 0, sizeof r->last);
+    if (n > PT_MAX_SCENES)
+        return pt_fail(PT_ERR_INPUT, "batch %lld has %d scenes; there may be %d", (long long)batch,
+                       n, PT_MAX_SCENES);
     for (int i = 0; i < n; i++) {
-        int s = pt_scene_at(r->o->seed, batch * n + i, count);
+        int s = said ? first + i : pt_scene_at(r->o->seed, batch * n + i, count);
         r->key[i] = (uint32_t)s;
         TRY(pt_dataset_load(r->data, s, &r->scene[i]));
     }
-    double load = now() - start;
+    double load = pt_now() - start;
     if (!r->warned && !labelled(r, n)) {
         fprintf(stderr,
                 "pointtrain: batch %lld: no point has a label, so it teaches nothing; does "

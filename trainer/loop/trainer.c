@@ -6,17 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-#define SMALL_GATHER_ROWS 1024 /* of the "smaller chunks" remedy */
-#define HALF_WORTH        0.9  /* a spatial half, halo included, against the whole, in voxels */
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 double pt_learning_rate(const pt_trainer_options *o, int64_t step)
 {
@@ -287,7 +276,7 @@ pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t
     pt_fragment *whole = NULL;
     pt_batch b = {.t = t, .out = out, .augment = {t->o.seed, (uint64_t)t->step, t->o.augment}};
     pt_recover_ops ops = pt_batch_ops;
-    double start = now();
+    double start = pt_now();
     ops.user = &b;
     memset(out, 0, sizeof *out);
     *ledger = (pt_ledger){0};
@@ -296,16 +285,19 @@ pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t
     out->lr = pt_learning_rate(&t->o, t->step);
     int64_t *sizes = calloc((size_t)n, sizeof *sizes);
     if (!sizes) return pt_fail(PT_ERR_HOST, "no host memory for a batch of %d scenes", n);
-    for (int s = 0; s < n; s++) out->points += sizes[s] = scenes[s].n;
+    for (int s = 0; s < n; s++) {
+        out->points += sizes[s] = scenes[s].n;
+        pt_probe_sample(sizes[s]);
+    }
     pt_probe_bound(pt_recover_bound(sizes, n, t->o.split));
     TRY(pt_ledger_open(ledger, sizes, n));
     TRY(pt_fragment_join(scenes, keys, n, t->o.net.classes, NULL, &whole));
     b.divisor = pt_fragment_valid_weight(whole);
     if (b.divisor <= 0) b.divisor = 1; /* no valid label: the loss and its gradient are 0 */
     TRY(twice(t, out, start_batch));
-    pt_recover_options ro = {.split = {t->o.split, t->halo, HALF_WORTH},
+    pt_recover_options ro = {.split = {t->o.split, t->halo, PT_HALF_WORTH},
                              .on_floor = t->o.on_floor,
-                             .gather_small = SMALL_GATHER_ROWS,
+                             .gather_small = PT_SMALL_GATHER_ROWS,
                              .baseline = t->baseline};
     pt_fragment *given = whole;
     whole = NULL;
@@ -323,7 +315,7 @@ done:
     out->trained = ledger->count[PT_FATE_TRAINED];
     out->dropped = pt_ledger_dropped(ledger);
     if (pt_mem_peak(&t->device, 0) > out->bytes_peak) out->bytes_peak = pt_mem_peak(&t->device, 0);
-    out->seconds = now() - start;
+    out->seconds = pt_now() - start;
     pt_phase_set(PT_PHASE_NONE);
     if (pt_probe_watched()) { /* a cache is no leak */
         pt_status freed = pt_mem_release(&t->device);
