@@ -281,7 +281,6 @@ static void act_here(const op_rule *r)
 const op_rule *op_decided(op_call c, cudaStream_t stream, void *caller, void *frame)
 {
     static __thread op_rule acting;
-    static const op_rule swept_oom = {.action = OP_OOM};
     int device = device_number(); /* a call of the runtime: not under the lock */
     c.site = *site                  ? site
              : !OP_READ(wants_site) ? ""
@@ -320,9 +319,7 @@ const op_rule *op_decided(op_call c, cudaStream_t stream, void *caller, void *fr
         return &acting;
     }
     if (k < 0 && op_sweep_wants(c.id) && op_sweep_point(&c)) {
-        code = op_sweep_code(c.id);
-        acting = swept_oom;
-        if (code) acting.action = OP_CODE, acting.code = code;
+        op_sweep_rule(&c, &acting);
         return &acting;
     }
     if (k < 0) return NULL;

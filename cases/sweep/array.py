@@ -18,7 +18,7 @@ SETTINGS = {
     "streams": ["eager", "lazy"],
     "convs": ["1", "2"],
     "card": ["8GiB", "60MiB", "pressure"],  # with room, nearly full, filled by others while the step runs
-    "fault": ["oom", "status", "sticky", "budgets"],
+    "fault": ["oom", "status", "sticky", "shape-nan", "budgets"],
 }
 NAMES = list(SETTINGS)
 
@@ -57,7 +57,7 @@ def product():
 def sweep(row, number, shards, build):
     env = dict(os.environ)
     options = {"oom": [], "status": ["--status", "--calls", "*"], "sticky": ["--sticky", "--calls", "cuda*"],
-               "budgets": ["--budgets", "8"]}[row["fault"]]
+               "shape-nan": ["--kinds", "shape,nan"], "budgets": ["--budgets", "8"]}[row["fault"]]
     memory = "8GiB"
     if row["card"] == "60MiB":
         memory = "100MiB" if row["program"] == "pointtrain-double" else "60MiB"
@@ -92,7 +92,7 @@ def main():
     bad = []
     for number in numbers:
         # the pairs are quick: a part of the points each
-        shards = {"oom": 6, "status": 150, "sticky": 100, "budgets": 1}[rows[number]["fault"]]
+        shards = {"oom": 6, "status": 150, "sticky": 100, "shape-nan": 8, "budgets": 1}[rows[number]["fault"]]
         code = sweep(rows[number], number, shards, sys.argv[3])
         if code == 4 and rows[number]["allocator"] == "caching":
             print("row", number, "has nothing to fail: its blocks are kept from before the step")

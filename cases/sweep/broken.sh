@@ -4,8 +4,16 @@
 prog=$build/cases/sweep_broken
 swept 0 "recovered exactly" "refused cleanly" "7 fault points" "0 findings" "fired nothing" ++ -- "$prog"
 swept 0 "refused cleanly" "0 findings" ++ --status --calls 'cuda*' -- "$prog"
+swept 1 "FINDING swallowed" "cudaMemcpy" "--kinds nan --point 1" ++ --nan -- "$prog" # it never looks
+printf '#!/bin/sh\ncmp "$1" "$2" && grep -qx 2016 "$2"\n' >"$dir/compare"
+chmod +x "$dir/compare"
+swept 0 "0 findings" ++ --compare "$dir/compare" -- "$prog"
+swept 0 "0 findings" ++ --no-fork --compare "$dir/compare" -- "$prog"
+swept 1 "FINDING state drift" "it printed something else" ++ --once --compare false -- "$prog"
 BUG=leak
 export BUG
+swept 1 " 1 findings" "NOT PROVED COMPLETE" ++ --once --jobs 1 --max-findings 1 -- "$prog"
+swept 1 "FINDING leak" ++ --once --max-findings 1 --keep-going --site '*add_all*' -- "$prog"
 swept 1 "FINDING leak" "512 device bytes more" ++ --once -- "$prog"
 repeat=$(sed -n 's/^  repeat: oomproof //p' "$dir/out" | head -1)
 eval "\"$build/bin/oomproof\" $repeat" >"$dir/out" 2>&1 && { echo "the repeat line finds nothing: $repeat"; bad=1; }
@@ -32,5 +40,7 @@ swept 4 "nothing was intercepted" ++ -- true
 swept 5 "the run without faults failed" ++ -- false
 swept 2 "expected a whole number" ++ --step 0 -- "$prog"
 swept 2 "no command" ++
+swept 2 "--kinds are oom, status" ++ --kinds oom,memory -- "$prog"
+swept 2 "--kinds needs one" ++ --kinds , -- "$prog"
 swept 2 "--shard is I/N" ++ --shard 3/2 -- "$prog"
 exit $bad

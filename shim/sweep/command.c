@@ -2,6 +2,7 @@
  * run each, and a last run that must fire nothing. */
 #define _GNU_SOURCE
 #include "launch.h"
+#include "sweep/ended.h"
 #include "sweep/plan.h"
 #include "table.h"
 #include <errno.h>
@@ -81,45 +82,6 @@ static long size_of(const char *path)
     return stat(path, &st) == 0 ? (long)st.st_size : 0;
 }
 
-/* What a program printed must be the end of what the reference printed. */
-static int printed_the_same(const op_sweep_file *s, const char *name)
-{
-    char a[700], b[700], x[4096], y[4096];
-    snprintf(a, sizeof a, "%s/reference.out", s->folder);
-    snprintf(b, sizeof b, "%s/%s.out", s->folder, name);
-    long n = size_of(b), skip = size_of(a) - n;
-    FILE *f = fopen(a, "re"), *g = fopen(b, "re");
-    int same = f && g && skip >= 0 && fseek(f, skip, SEEK_SET) == 0;
-    while (same && n > 0) {
-        size_t k = n < 4096 ? (size_t)n : 4096;
-        same = fread(x, 1, k, f) == k && fread(y, 1, k, g) == k && !memcmp(x, y, k);
-        n -= (long)k;
-    }
-    if (f) fclose(f);
-    if (g) fclose(g);
-    return same;
-}
-
-/* A program that marks no steps was judged at its exit by its device memory; its exit code and what
- * it printed say the rest. */
-static void judge_exit(op_sweep_file *s, op_result *r, int status)
-{
-    char name[32];
-    snprintf(name, sizeof name, "%d", (int)(r - s->result));
-    if (r->closed || s->marked || r->verdict == OP_V_CRASH || r->verdict == OP_V_HANG) return;
-    r->closed = 1;
-    if (WEXITSTATUS(status)) {
-        r->verdict = OP_V_REFUSED;
-        snprintf(r->why, sizeof r->why, "exit code %d", WEXITSTATUS(status));
-    } else if (r->verdict == OP_V_EXACT && !printed_the_same(s, name)) {
-        r->verdict = r->fault == OP_FAULT_OOM ? OP_V_DRIFT : OP_V_SWALLOWED;
-        snprintf(r->why, sizeof r->why, "exit code 0, but it printed something else");
-    } else if (r->verdict == OP_V_EXACT && r->fault != OP_FAULT_OOM) {
-        r->verdict = OP_V_SWALLOWED;
-        snprintf(r->why, sizeof r->why, "exit code 0 after an error that is no out-of-memory");
-    }
-}
-
 static int intercepted(const op_stats *stats)
 {
     uint64_t n = 0;
@@ -150,12 +112,13 @@ static int reference(op_sweep_file *s, const op_stats *stats, const op_sweep_opt
 }
 
 /* One run, for point k (from 0) or, with -1, for the budget that was asked for. */
-static void by_run(op_sweep_file *s, const op_sweep_options *o, int k, op_mode mode)
+static void by_run(op_sweep_file *s, const op_sweep_options *o, int k, op_mode mode, op_fault fault)
 {
     char out[600];
     int i = s->nresults;
     s->single_point = k;
     s->single_mode = mode;
+    s->single_fault = fault;
     s->single_budget = o->budget;
     s->role = OP_SINGLE;
     snprintf(out, sizeof out, "%s/single", s->folder);
@@ -164,7 +127,7 @@ static void by_run(op_sweep_file *s, const op_sweep_options *o, int k, op_mode m
         s->result[s->nresults++] = (op_result){.point = k,
                                                .second = -1,
                                                .mode = mode,
-                                               .fault = o->fault,
+                                               .fault = fault,
                                                .verdict = OP_V_UNFIRED,
                                                .inherited = -1};
         return;
@@ -178,18 +141,26 @@ static void by_run(op_sweep_file *s, const op_sweep_options *o, int k, op_mode m
         snprintf(r->why, sizeof r->why, "signal %d (%s)", WTERMSIG(status),
                  strsignal(WTERMSIG(status)));
     } else
-        judge_exit(s, r, status);
+        op_judge_ended(s, o, r, status, "single");
+}
+
+static int enough(const op_sweep_file *s)
+{
+    int n = 0;
+    for (int i = 0; i < s->nresults; i++) n += op_verdict_finding[s->result[i].verdict];
+    return s->most_findings && n >= s->most_findings;
 }
 
 /* Points from .. to - 1, each in a run of its own. */
 static void by_runs(op_sweep_file *s, const op_sweep_options *o, int from, int to)
 {
-    for (int k = from; k < to; k++) {
-        if ((k - from) % o->shards != o->shard) continue;
-        for (int mode = 0; mode < OP_BUDGET; mode++)
-            if ((o->modes >> mode & 1) && (k >= s->npoints || !(s->skip[k] >> mode & 1)))
-                by_run(s, o, k, (op_mode)mode);
-    }
+    for (int k = from; k < to; k++)
+        for (int run = 0; run < 2 * OP_FAULTS && (k - from) % o->shards == o->shard; run++) {
+            int fault = run / 2, mode = run % 2;
+            if ((o->mode_of[fault] >> mode & 1) && (s->point[k].kinds >> fault & 1) && !enough(s) &&
+                !(s->skip[k] & OP_RUN(fault, mode)))
+                by_run(s, o, k, (op_mode)mode, (op_fault)fault);
+        }
 }
 
 static int by_forking(op_sweep_file *s, const op_sweep_options *o)
@@ -203,7 +174,8 @@ static int by_forking(op_sweep_file *s, const op_sweep_options *o)
         return 7;
     }
     for (int i = 0; i < s->nresults; i++)
-        if (!WIFSIGNALED(s->result[i].status)) judge_exit(s, &s->result[i], s->result[i].status);
+        if (!WIFSIGNALED(s->result[i].status))
+            op_judge_ended(s, o, &s->result[i], s->result[i].status, "walker");
     return 0;
 }
 
@@ -211,14 +183,11 @@ static int by_forking(op_sweep_file *s, const op_sweep_options *o)
  */
 static int proved(op_sweep_file *s, const op_sweep_options *o)
 {
-    op_sweep_options last = *o;
-    int n = s->nresults;
+    int n = s->nresults, kind = 0;
     if (o->point || o->budget) return 1;
-    if (o->fork && (s->walked != s->npoints || !s->walker_equal)) return 0;
-    last.modes = 1;
-    last.shards = 1;
-    last.shard = 0;
-    by_runs(s, &last, s->npoints, s->npoints + 1);
+    if (enough(s) || (o->fork && (s->walked != s->npoints || !s->walker_equal))) return 0;
+    while (!(o->kinds >> kind & 1)) kind++;
+    by_run(s, o, s->npoints, OP_ONCE, (op_fault)kind);
     int quiet = s->nresults == n + 1 && s->result[n].verdict == OP_V_UNFIRED;
     s->nresults = n;
     return quiet;
@@ -237,10 +206,24 @@ static void join(char *out, size_t room, char *const *words)
 /* What a repetition needs besides its point and its command. */
 static void options_again(const op_sweep_options *o, char *out, size_t room)
 {
-    snprintf(out, room, "oomproof sweep --device %s%s%s%s%s%s%s%s%s --step %d",
-             o->sim ? "sim" : "gpu", o->memory ? " --sim-memory " : "", o->memory ? o->memory : "",
-             o->faults ? " --faults '" : "", o->faults ? o->faults : "", o->faults ? "'" : "",
-             o->calls ? " --calls '" : "", o->calls ? o->calls : "", o->calls ? "'" : "", o->step);
+    const struct {
+        const char *name, *value;
+    } given[] = {{" --sim-memory '", o->memory},
+                 {" --faults '", o->faults},
+                 {" --calls '", o->calls},
+                 {" --site '", o->site},
+                 {" --compare '", o->compare}};
+    size_t n = (size_t)snprintf(out, room, "oomproof sweep --device %s --step %d",
+                                o->sim ? "sim" : "gpu", o->step);
+    for (size_t i = 0; i < sizeof given / sizeof *given && n < room; i++)
+        if (given[i].value)
+            n += (size_t)snprintf(out + n, room - n, "%s%s'", given[i].name, given[i].value);
+    const char *before = " --kinds ";
+    for (int k = 0; k < OP_FAULTS && n < room; k++)
+        if (o->kinds >> k & 1 && o->kinds != 1 << OP_FAULT_OOM) {
+            n += (size_t)snprintf(out + n, room - n, "%s%s", before, op_fault_text[k]);
+            before = ",";
+        }
 }
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
@@ -322,8 +305,8 @@ int op_sweep_command(int argc, char **argv)
     s->magic = OP_SWEEP_MAGIC;
     memcpy(s->asked, asked, sizeof asked);
     s->budgets = o.budgets;
-    s->fault = o.fault;
-    s->modes = o.modes;
+    memcpy(s->modes, o.mode_of, sizeof s->modes);
+    s->most_findings = o.most_findings;
     s->step = o.step;
     s->jobs = o.jobs;
     s->timeout_s = o.timeout;
@@ -332,20 +315,15 @@ int op_sweep_command(int argc, char **argv)
     s->shard = o.shard;
     s->shards = o.shards;
     memcpy(s->folder, folder, sizeof folder);
-    op_rule r = {.action = o.fault == OP_FAULT_OOM ? OP_OOM : OP_CODE, .code_lib = -1};
-    snprintf(r.call, sizeof r.call, "%s", o.calls ? o.calls : "*");
-    op_fit(&r);
-    for (int id = 0; id < OP_CALLS; id++)
-        if (OP_FITS(&r, id) &&
-            (o.calls || ((op_table[id].flags & OP_F_ALLOC) && op_table[id].lib != OP_DRIVER)))
-            s->calls[id / 64] |= (uint64_t)1 << id % 64;
+    for (int kind = 0; kind < OP_FAULTS; kind++)
+        if (o.kinds >> kind & 1) op_plan_calls(s, &o, (op_fault)kind);
     code = reference(s, stats, &o);
     if (code == 0 && o.point > s->npoints)
         code = op_usage("--point: the step has fewer fault points", "");
     if (code == 0) {
         op_plan(s, &o);
         if (o.budget)
-            by_run(s, &o, -1, OP_BUDGET);
+            by_run(s, &o, -1, OP_BUDGET, OP_FAULT_OOM);
         else if (o.point)
             by_runs(s, &o, o.point - 1, o.point);
         else if (o.fork)

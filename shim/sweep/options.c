@@ -15,8 +15,12 @@ const char op_sweep_help[] =
     "  --device D       sim, gpu or auto (auto)\n"
     "  --once           each point fails once; --persistent: it and every later one (both)\n"
     "  --calls GLOB     which calls are points (those that allocate device memory)\n"
-    "  --oom            the fault (this one); --status: another error; --sticky: 700, the context "
-    "dies\n"
+    "  --kinds LIST     the faults, with commas (oom): oom, out of memory; status, another error; "
+    "sticky,\n"
+    "                   700, the context dies; shape, a genuine error of cuBLAS or cuDNN; nan, a "
+    "number\n"
+    "                   that is read from the device. Or one by one: --oom --status --sticky "
+    "--shape --nan\n"
     "  --pairs          and a second fault at each point after the first, the recovery included\n"
     "  --budgets N      and the step on N budgets of device memory, from where nothing more fits "
     "to\n"
@@ -24,13 +28,18 @@ const char op_sweep_help[] =
     "  --budget SIZE    only this budget\n"
     "  --step N         of a program that marks its steps: the N-th (1)\n"
     "  --point K        only point K, counted from 1\n"
-    "  --by site        only the first point of each call site\n"
+    "  --by site        only the first point of each call site; --site GLOB: only these sites\n"
     "  --sample N       only N of the points, drawn by --seed S (1)\n"
     "  --shard I/N      only every N-th point, from the I-th\n"
     "  --faults RULES   rules in force throughout, as of run\n"
     "  --sim-memory S   capacity of the simulated card\n"
     "  --no-fork        one run for each point, also on the simulated device\n"
     "  --no-prune       judge equal states again\n"
+    "  --compare CMD    whether a program that marks no steps printed the right thing: CMD WANTED "
+    "GOT,\n"
+    "                   two files (they must be equal)\n"
+    "  --keep-going     all points, whatever is found (so it is); --max-findings N: no more after "
+    "N\n"
     "  --jobs N         runs at a time (processors)\n"
     "  --timeout S      of one run, after its fault (60)\n"
     "  --json FILE --junit FILE --html FILE\n"
@@ -53,6 +62,43 @@ static int whole(const char *name, const char *s, int lo, int hi, int *out)
     return 1;
 }
 
+/* "oom,status": bits of them; 0 and a message. */
+static int kinds(const char *list)
+{
+    int all = 0;
+    for (const char *p = list; *p;) {
+        size_t n = strcspn(p, ",");
+        int k = 0;
+        while (k < OP_FAULTS &&
+               (strlen(op_fault_text[k]) != n || strncmp(op_fault_text[k], p, n) != 0))
+            k++;
+        if (k == OP_FAULTS) {
+            op_usage("--kinds are oom, status, sticky, shape, nan, with commas, not ", list);
+            return 0;
+        }
+        all |= 1 << k;
+        p += n + (p[n] == ',');
+    }
+    if (!all) op_usage("--kinds needs one at least", "");
+    return all;
+}
+
+/* Which modes of each kind: what was asked for, else both of an out-of-memory, of another error
+ * once. */
+static void modes(op_sweep_options *o)
+{
+    int points = o->modes & 3, budget = o->modes & 1 << OP_BUDGET;
+    if (!o->kinds) o->kinds = 1 << OP_FAULT_OOM;
+    for (int k = 0; k < OP_FAULTS; k++) {
+        if (!(o->kinds >> k & 1)) continue;
+        if (k == OP_FAULT_OOM)
+            o->mode_of[k] = o->modes ? points | budget : 3;
+        else
+            o->mode_of[k] = points ? points : 1;
+        o->modes |= o->mode_of[k];
+    }
+}
+
 enum { O_FAULT = 1000, O_MODE = 1100 };
 int op_sweep_read_options(int argc, char **argv, op_sweep_options *o)
 {
@@ -65,6 +111,13 @@ int op_sweep_read_options(int argc, char **argv, op_sweep_options *o)
                                           {"oom", 0, 0, O_FAULT + OP_FAULT_OOM},
                                           {"status", 0, 0, O_FAULT + OP_FAULT_STATUS},
                                           {"sticky", 0, 0, O_FAULT + OP_FAULT_STICKY},
+                                          {"shape", 0, 0, O_FAULT + OP_FAULT_SHAPE},
+                                          {"nan", 0, 0, O_FAULT + OP_FAULT_NAN},
+                                          {"kinds", 1, 0, 'i'},
+                                          {"site", 1, 0, 'g'},
+                                          {"compare", 1, 0, 'C'},
+                                          {"keep-going", 0, 0, 'G'},
+                                          {"max-findings", 1, 0, 'M'},
                                           {"pairs", 0, 0, 'p'},
                                           {"step", 1, 0, 's'},
                                           {"point", 1, 0, 'k'},
@@ -110,6 +163,16 @@ int op_sweep_read_options(int argc, char **argv, op_sweep_options *o)
                 return op_usage("--shard is I/N with I from 1 to N, not ", optarg);
             o->shard--;
             break;
+        case 'i':
+            if (!(c = kinds(optarg))) return 2;
+            o->kinds |= c;
+            break;
+        case 'g': o->site = optarg; break;
+        case 'C': o->compare = optarg; break;
+        case 'G': o->most_findings = 0; break;
+        case 'M':
+            if (!whole("max-findings", optarg, 1, 1 << 30, &o->most_findings)) return 2;
+            break;
         case 'F': o->fork = 0; break;
         case 'P': o->prune = 0; break;
         case 'j':
@@ -148,22 +211,23 @@ int op_sweep_read_options(int argc, char **argv, op_sweep_options *o)
             if (c >= O_MODE)
                 o->modes |= 1 << (c - O_MODE);
             else if (c >= O_FAULT)
-                o->fault = (op_fault)(c - O_FAULT);
+                o->kinds |= 1 << (c - O_FAULT);
             else
                 return 2;
         }
     o->seed = (uint64_t)seed;
-    if (!o->modes) o->modes = o->fault == OP_FAULT_OOM ? 3 : 1;
+    modes(o);
+    int other = o->kinds & ~(1 << OP_FAULT_OOM);
     if ((o->sim = op_device(o->device)) < 0)
         return op_usage("--device is sim, gpu or auto, not ", o->device);
     if (o->faults && op_parse(o->faults, rules, error, sizeof error) < 0) {
         fprintf(stderr, "oomproof: error: --faults: %s\n", error);
         return 2;
     }
-    if (o->pairs && (o->fault != OP_FAULT_OOM || !o->fork || !o->sim))
+    if (o->pairs && (other || !o->fork || !o->sim))
         return op_usage("--pairs are of out-of-memory faults, on the simulated device, by forking",
                         "");
-    if ((o->modes >> OP_BUDGET & 1) && o->fault != OP_FAULT_OOM)
+    if ((o->modes >> OP_BUDGET & 1) && !(o->kinds & 1 << OP_FAULT_OOM))
         return op_usage("a budget is of out-of-memory faults", "");
     if (o->budgets && !o->budget && (!o->fork || !o->sim))
         return op_usage("--budgets are tried by forking, on the simulated device; elsewhere give "

@@ -4,9 +4,11 @@
 #include "sweep.h"
 
 typedef struct op_sweep_options {
-    const char *device, *faults, *memory, *calls, *json, *junit, *html, *keep;
+    const char *device, *faults, *memory, *calls, *site, *compare, *json, *junit, *html, *keep;
     int sim, modes, pairs, step, point, shard, shards, fork, prune, jobs, timeout;
-    op_fault fault;
+    int kinds;              /* bit of each op_fault that is asked for */
+    int mode_of[OP_FAULTS]; /* bits of each kind's modes */
+    int most_findings;      /* 0: all */
     int budgets, by_site, sample, resume;
     uint64_t budget, seed; /* budget 0: none */
     char **command;

@@ -4,9 +4,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of those that can have it: what --calls names, else what allocates device memory, and of NaN the
+ * copies. */
+static int wanted(const op_entry *call, const op_sweep_options *o, op_fault kind)
+{
+    int named =
+        o->calls ? op_named(o->calls, call) : (call->flags & OP_F_ALLOC) && call->lib != OP_DRIVER;
+    switch (kind) {
+    case OP_FAULT_OOM: return named && call->flags & OP_F_OOM;
+    case OP_FAULT_SHAPE: return (named || !o->calls) && call->flags & (OP_F_GEMM | OP_F_DESCRIPTOR);
+    case OP_FAULT_NAN: return (named || !o->calls) && call->flags & OP_F_COPY;
+    default: return named;
+    }
+}
+
+void op_plan_calls(op_sweep_file *s, const op_sweep_options *o, op_fault kind)
+{
+    for (int id = 0; id < OP_CALLS; id++)
+        if (wanted(&op_table[id], o, kind)) s->calls[kind][id / 64] |= (uint64_t)1 << id % 64;
+}
+
 static void skip(op_sweep_file *s, int point)
 {
-    s->skip[point] = 0xff;
+    s->skip[point] = 0xffff;
 }
 
 static void one_a_site(op_sweep_file *s)
@@ -33,7 +53,7 @@ static void sample(op_sweep_file *s, int n, uint64_t seed)
         uint64_t least = UINT64_MAX;
         for (int i = 0; i < s->npoints; i++) {
             uint64_t draw = mix(mix(seed) + (uint64_t)i);
-            if (s->skip[i] == 0xff || taken[i] || draw > least) continue;
+            if (s->skip[i] == 0xffff || taken[i] || draw > least) continue;
             least = draw;
             best = i;
         }
@@ -47,11 +67,13 @@ static void sample(op_sweep_file *s, int n, uint64_t seed)
 void op_plan(op_sweep_file *s, const op_sweep_options *o)
 {
     memset(s->skip, 0, sizeof s->skip);
+    for (int i = 0; o->site && i < s->npoints; i++)
+        if (!op_glob(o->site, s->point[i].site)) skip(s, i);
     if (o->by_site) one_a_site(s);
     if (o->sample) sample(s, o->sample, o->seed);
     for (int i = 0; i < s->nresults; i++) /* of the sweep that is resumed */
         if (s->result[i].point >= 0 && s->result[i].second < 0)
-            s->skip[s->result[i].point] |= (uint8_t)(1 << s->result[i].mode);
+            s->skip[s->result[i].point] |= (uint16_t)OP_RUN(s->result[i].fault, s->result[i].mode);
 }
 
 /* A pair counts when the run of its first fault has ended too: that one waits for its pairs. */

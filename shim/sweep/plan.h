@@ -4,6 +4,9 @@
 #define OP_SWEEP_PLAN_H
 #include "sweep/options.h"
 
+/* Before the reference: which calls are points of that kind. */
+void op_plan_calls(op_sweep_file *s, const op_sweep_options *o, op_fault kind);
+
 /* After the reference: marks in s->skip what is not wanted. */
 void op_plan(op_sweep_file *s, const op_sweep_options *o);
 

@@ -55,9 +55,23 @@ void op_sweep_start(void)
     unsetenv("OOMPROOF_SWEEP"); /* this process only; what it starts is not swept */
 }
 
+static int fits_kind(int fault, op_id id)
+{
+    return op_sweep->calls[fault][id / 64] >> id % 64 & 1;
+}
+
 int op_sweep_wants(op_id id)
 {
-    return op_sweep && (op_sweep->calls[id / 64] >> id % 64 & 1);
+    for (int fault = 0; op_sweep && fault < OP_FAULTS; fault++)
+        if (fits_kind(fault, id)) return 1;
+    return 0;
+}
+
+/* NaN: a single float or double that the program reads, as a loss. */
+static int fits(int fault, const op_call *c)
+{
+    if (!fits_kind(fault, c->id)) return 0;
+    return fault != OP_FAULT_NAN || (c->kind == OP_D2H && (c->size == 4 || c->size == 8));
 }
 
 /* ---- a child of the walker ---- */
@@ -109,7 +123,7 @@ void op_sweep_end_process(op_verdict v, const char *why)
 }
 
 /* ---- the walker ---- */
-static op_result *new_result(int point, int second, op_mode mode)
+static op_result *new_result(int point, int second, op_mode mode, op_fault fault)
 {
     int i = __atomic_fetch_add(&op_sweep->nresults, 1, __ATOMIC_RELAXED);
     if (i >= OP_RESULTS) {
@@ -118,7 +132,7 @@ static op_result *new_result(int point, int second, op_mode mode)
     }
     op_result *r = &op_sweep->result[i];
     *r = (op_result){
-        .point = point, .second = second, .mode = mode, .fault = op_sweep->fault, .inherited = -1};
+        .point = point, .second = second, .mode = mode, .fault = fault, .inherited = -1};
     return r;
 }
 
@@ -178,6 +192,7 @@ static int fork_for(op_result *r, op_mode mode)
     wait_until(S.depth ? 0 : (op_sweep->jobs < 64 ? op_sweep->jobs : 64) - 1);
     if (S.depth) alarm(0); /* this process waits for others: its own limit starts again after */
     fflush(NULL);
+    r->out_at = lseek(1, 0, SEEK_CUR);
     pid_t pid = fork();
     if (pid < 0) {
         fprintf(stderr, "oomproof: fork: %s\n", strerror(errno));
@@ -198,17 +213,28 @@ static int fork_for(op_result *r, op_mode mode)
     return 0;
 }
 
-static int fork_at(int point, op_mode mode, const op_call *c)
+static int findings(void)
+{
+    int n = 0;
+    for (int i = 0; i < op_sweep->nresults && i < OP_RESULTS; i++) {
+        op_verdict v = __atomic_load_n(&op_sweep->result[i].verdict, __ATOMIC_ACQUIRE);
+        n += v != OP_V_RUNNING && op_verdict_finding[v];
+    }
+    return n;
+}
+
+static int fork_at(int point, op_mode mode, op_fault fault, const op_call *c)
 {
     int first = S.depth ? S.mine->point : point;
-    op_result *r = new_result(first, S.depth ? point : -1, mode);
+    if (op_sweep->most_findings && findings() >= op_sweep->most_findings) return 0;
+    op_result *r = new_result(first, S.depth ? point : -1, mode, fault);
     if (S.depth) snprintf(r->second_site, sizeof r->second_site, "%s", c->site);
     return fork_for(r, mode);
 }
 
 int op_sweep_fork_budget(uint64_t bytes)
 {
-    op_result *r = new_result(-1, -1, OP_BUDGET);
+    op_result *r = new_result(-1, -1, OP_BUDGET, OP_FAULT_OOM);
     r->budget = bytes;
     return fork_for(r, OP_BUDGET);
 }
@@ -219,7 +245,7 @@ static void begin(void)
     if (S.role == OP_REFERENCE) op_live_peak(&op_runtime_live, 1);
     if (S.role == OP_WALKER && !S.depth && op_sweep->budgets) op_sweep_budgets();
     if (S.role == OP_SINGLE && !S.fired && op_sweep->single_mode == OP_BUDGET) {
-        op_result *r = new_result(-1, -1, OP_BUDGET);
+        op_result *r = new_result(-1, -1, OP_BUDGET, OP_FAULT_OOM);
         r->budget = op_sweep->single_budget;
         become_child(r, OP_BUDGET);
     }
@@ -233,7 +259,7 @@ void op_sweep_enter(void)
 }
 
 /* ---- at a point ---- */
-static void note_point(int i, const op_call *c)
+static void note_point(int i, int kinds, const op_call *c)
 {
     if (i >= OP_POINTS) return;
     op_point *p = &op_sweep->point[i];
@@ -241,6 +267,7 @@ static void note_point(int i, const op_call *c)
     snprintf(p->phase, sizeof p->phase, "%s", c->phase ? c->phase : "");
     p->size = c->size;
     p->id = (int)c->id;
+    p->kinds = kinds;
     p->nth_at_site = 1;
     for (int k = 0; k < i; k++)
         if (op_sweep->point[k].id == p->id && !strcmp(op_sweep->point[k].site, p->site))
@@ -252,17 +279,22 @@ int op_sweep_point(const op_call *c)
 {
     if (S.calm || !op_sweep_in_step()) return 0;
     op_sweep_enter();
-    if (S.always) return 1;
+    if (S.always) return fits(S.mine->fault, c);
     if (S.budgeted) {
+        if (!fits(OP_FAULT_OOM, c)) return 0;
         uint64_t live = op_live_bytes(), room = S.mine->budget - live;
         return live > S.mine->budget || c->size > room || (c->size + 511) / 512 * 512 > room;
     }
+    int kinds = 0;
+    for (int fault = 0; fault < OP_FAULTS; fault++) kinds |= fits(fault, c) << fault;
+    if (!kinds) return 0;
     int i = S.passed++;
     switch (S.role) {
-    case OP_REFERENCE: note_point(i, c); return 0;
+    case OP_REFERENCE: note_point(i, kinds, c); return 0;
     case OP_SINGLE:
         if (S.fired || op_sweep->single_mode == OP_BUDGET || i != op_sweep->single_point) return 0;
-        become_child(new_result(i, -1, op_sweep->single_mode), op_sweep->single_mode);
+        become_child(new_result(i, -1, op_sweep->single_mode, op_sweep->single_fault),
+                     op_sweep->single_mode);
         return 1;
     case OP_WALKER:
         if (S.depth >= (op_sweep->pairs ? 2 : 1)) return 0;
@@ -270,18 +302,38 @@ int op_sweep_point(const op_call *c)
             op_sweep->walked = i + 1;
             if (i % op_sweep->shards != op_sweep->shard) return 0;
         }
-        for (int mode = 0; mode < OP_BUDGET; mode++)
-            if ((op_sweep->modes >> mode & 1) && (S.depth == 0 || mode == OP_ONCE) &&
-                (S.depth || !(op_sweep->skip[i] >> mode & 1)) && fork_at(i, (op_mode)mode, c))
+        for (int run = 0; run < 2 * OP_FAULTS; run++) {
+            int fault = run / 2, mode = run % 2; /* OP_RUN's bits */
+            if ((kinds >> fault & 1) && (op_sweep->modes[fault] >> mode & 1) &&
+                (S.depth ? mode == OP_ONCE : !(op_sweep->skip[i] & OP_RUN(fault, mode))) &&
+                fork_at(i, (op_mode)mode, (op_fault)fault, c))
                 return 1;
+        }
         return 0;
     default: return 0;
     }
 }
 
-int op_sweep_code(op_id id)
+void op_sweep_rule(const op_call *c, op_rule *out)
 {
     static const int status[] = {801, 7, 2000, 801}; /* not supported, invalid value, bad param */
-    if (op_sweep->fault == OP_FAULT_STATUS) return status[op_table[id].lib];
-    return op_sweep->fault == OP_FAULT_STICKY ? 700 : 0;
+    op_rule r = {.action = OP_OOM};
+    int gemm = op_table[c->id].flags & OP_F_GEMM;
+    switch (S.mine->fault) {
+    case OP_FAULT_STATUS: r.action = OP_CODE, r.code = status[op_table[c->id].lib]; break;
+    case OP_FAULT_STICKY: r.action = OP_CODE, r.code = 700; break;
+    case OP_FAULT_SHAPE: /* a leading dimension below its least; a negative size */
+        r.action = OP_SHAPE;
+        r.value = -1;
+        snprintf(r.field, sizeof r.field, "%s", gemm ? "ldc" : "n");
+        if (gemm) snprintf(r.base, sizeof r.base, "m");
+        break;
+    case OP_FAULT_NAN:
+        r.action = OP_POISON;
+        r.count = 1;
+        r.f64 = c->size == 8;
+        break;
+    default: break;
+    }
+    *out = r;
 }

@@ -15,7 +15,19 @@ enum { OP_POINTS = 16384, OP_RESULTS = 32768, OP_STATES = 16384, OP_BUFFERS = 20
 typedef enum op_role { OP_NO_SWEEP, OP_REFERENCE, OP_WALKER, OP_SINGLE } op_role;
 /* OP_BUDGET: from the step's beginning on every allocation fails that would pass a budget */
 typedef enum op_mode { OP_ONCE, OP_PERSISTENT, OP_BUDGET, OP_MODES } op_mode;
-typedef enum op_fault { OP_FAULT_OOM, OP_FAULT_STATUS, OP_FAULT_STICKY, OP_FAULTS } op_fault;
+/* X(name, its word) */
+#define OP_FAULT_KINDS(X)                                             \
+    X(OOM, "oom")       /* the call's own out-of-memory code */       \
+    X(STATUS, "status") /* another code of its API, once */           \
+    X(STICKY, "sticky") /* 700: the context dies */                   \
+    X(SHAPE, "shape")   /* a genuine error out of the real library */ \
+    X(NAN, "nan")       /* a number that comes back to the host is none */
+typedef enum op_fault {
+#define X(name, word) OP_FAULT_##name,
+    OP_FAULT_KINDS(X)
+#undef X
+        OP_FAULTS
+} op_fault;
 
 /* X(name, what it says, 1: a finding, what that means for a training run) */
 #define OP_VERDICTS(X)                                                                             \
@@ -51,6 +63,7 @@ typedef struct op_point {
     uint64_t size;
     int id; /* op_id */
     int nth_at_site;
+    int kinds; /* bit of each op_fault that it can have */
 } op_point;
 
 typedef struct op_result {
@@ -62,6 +75,7 @@ typedef struct op_result {
     int inherited;  /* the result whose verdict this one took over; -1: judged itself */
     int closed;     /* of a program that marks no steps: judged by its exit, too */
     int status;     /* of waitpid, of the process that was judged */
+    int64_t out_at; /* where the walker's output stood when it forked */
     uint64_t state; /* hash at the first retry; 0: none reached */
     int64_t points, trained, dropped, attempts, retries, splits;
     double measure; /* largest distance of a compared buffer, in its own measure */
@@ -79,17 +93,18 @@ typedef struct op_sweep_file {
     uint64_t magic;
     /* what is asked for */
     op_role role;
-    op_fault fault;
-    uint64_t calls[4]; /* bits of the calls that are points */
-    int modes;         /* bit of each op_mode */
-    int step;          /* which step, from 1 */
+    uint64_t calls[OP_FAULTS][4]; /* bits of the calls that are points of each kind */
+    int modes[OP_FAULTS];         /* bit of each op_mode; 0: the kind is not asked for */
+    int step;                     /* which step, from 1 */
     int jobs, timeout_s, prune, pairs;
     int single_point; /* OP_SINGLE */
     op_mode single_mode;
+    op_fault single_fault;
     uint64_t single_budget;
     int budgets; /* how many, at most */
     int shard, shards;
-    uint8_t skip[OP_POINTS]; /* bit of each mode: that run is not wanted, or was made before */
+    uint16_t skip[OP_POINTS]; /* OP_RUN bits: that run is not wanted, or was made before */
+    int most_findings;        /* after so many no more points are tried; 0: all are */
     char folder[512];
     char asked[3072]; /* options and command, as words for a shell: a resumed sweep has the same */
     /* written by the reference */
@@ -109,7 +124,10 @@ typedef struct op_sweep_file {
     } state[OP_STATES];
     op_result result[OP_RESULTS];
 } op_sweep_file;
-#define OP_SWEEP_MAGIC 0x31706565777370ull
+#define OP_SWEEP_MAGIC 0x32706565777370ull
+/* The bit of a run at a point: its kind and mode. */
+#define OP_RUN(fault, mode) (1u << (2 * (unsigned)(fault) + (unsigned)(mode)))
+_Static_assert(OP_BUDGET == 2 && 2 * OP_FAULTS <= 16, "a budget is no run of a point");
 
 extern const char *const op_verdict_text[OP_VERDICT_COUNT];
 extern const int op_verdict_finding[OP_VERDICT_COUNT];
@@ -123,7 +141,8 @@ void op_sweep_start(void);      /* at load: maps the file that the environment n
 int op_sweep_wants(op_id id);
 /* At a call that is a point. 1: fail it with the sweep's fault. Called without the lock. */
 int op_sweep_point(const op_call *c);
-int op_sweep_code(op_id id); /* the code of the sweep's fault for that call; 0: out of memory */
+/* The fault that this process takes at that call, as a rule. */
+void op_sweep_rule(const op_call *c, op_rule *out);
 /* The step has begun, or its first point has come. The walker tries its budgets here, each in a
  * child. */
 void op_sweep_enter(void);

@@ -22,9 +22,18 @@ void op_tally_up(const op_sweep_file *s, op_tally *t)
         t->pairs += r->second >= 0;
         t->pruned += r->inherited >= 0 && i % 20 != 0;
         t->checked += r->inherited >= 0 && i % 20 == 0;
-        t->verdict[r->mode][r->verdict]++;
+        t->verdict[r->fault][r->mode][r->verdict]++;
         t->findings += op_verdict_finding[r->verdict];
     }
+}
+
+/* Runs of all kinds and modes with that verdict. */
+static int runs_with(const op_tally *t, op_verdict v)
+{
+    int n = 0;
+    for (int k = 0; k < OP_FAULTS; k++)
+        for (int m = 0; m < OP_MODES; m++) n += t->verdict[k][m][v];
+    return n;
 }
 
 static const op_point *point_of(const op_sweep_file *s, const op_result *r)
@@ -38,8 +47,8 @@ static void repeat(FILE *f, const op_result *r, const op_tally *t)
     if (r->point < 0)
         fprintf(f, "%s --budget %llu -- %s", t->again, (unsigned long long)r->budget, t->command);
     else
-        fprintf(f, "%s --point %d --%s --%s -- %s", t->again, r->point + 1, op_mode_text[r->mode],
-                op_fault_text[r->fault], t->command);
+        fprintf(f, "%s --point %d --%s -- %s", t->again, r->point + 1, op_mode_text[r->mode],
+                t->command);
 }
 
 void op_print_tally(FILE *f, const op_sweep_file *s, const op_tally *t)
@@ -62,15 +71,15 @@ void op_print_tally(FILE *f, const op_sweep_file *s, const op_tally *t)
         fputc('\n', f);
     }
     for (int v = 0; v < OP_VERDICT_COUNT; v++)
-        for (int m = 0; m < OP_MODES && op_verdict_finding[v]; m++)
-            if (t->verdict[m][v]) {
-                fprintf(f, "%s: %s\n", op_verdict_text[v], op_verdict_means[v]);
-                break;
-            }
-    for (int m = 0; m < OP_MODES; m++)
-        for (int v = 0; v < OP_VERDICT_COUNT; v++)
-            if (t->verdict[m][v])
-                fprintf(f, "%6d %s: %s\n", t->verdict[m][v], op_mode_text[m], op_verdict_text[v]);
+        if (op_verdict_finding[v] && runs_with(t, (op_verdict)v))
+            fprintf(f, "%s: %s\n", op_verdict_text[v], op_verdict_means[v]);
+    for (int k = 0; k < OP_FAULTS; k++)
+        for (int m = 0; m < OP_MODES; m++)
+            for (int v = 0; v < OP_VERDICT_COUNT; v++)
+                if (t->verdict[k][m][v])
+                    fprintf(f, "%6d %s%s%s: %s\n", t->verdict[k][m][v],
+                            k == OP_FAULT_OOM ? "" : op_fault_text[k], k == OP_FAULT_OOM ? "" : " ",
+                            op_mode_text[m], op_verdict_text[v]);
     fprintf(
         f,
         "oomproof: %d fault points at %d sites, %d runs (%d pairs), %d pruned, %d of the pruned "
@@ -123,13 +132,17 @@ static void json_result(FILE *f, const op_sweep_file *s, int i, const op_tally *
 
 int op_write_json(FILE *f, const op_sweep_file *s, const op_tally *t)
 {
+    int modes = 0;
+    for (int k = 0; k < OP_FAULTS; k++) modes |= s->modes[k];
     fprintf(f, "{\"fault_points\":%d,\"sites\":%d,\"modes\":[", t->points, t->sites);
     for (int m = 0, n = 0; m < OP_MODES; m++)
-        if (s->modes >> m & 1) fprintf(f, "%s\"%s\"", n++ ? "," : "", op_mode_text[m]);
+        if (modes >> m & 1) fprintf(f, "%s\"%s\"", n++ ? "," : "", op_mode_text[m]);
+    fputs("],\"kinds\":[", f);
+    for (int k = 0, n = 0; k < OP_FAULTS; k++)
+        if (s->modes[k]) fprintf(f, "%s\"%s\"", n++ ? "," : "", op_fault_text[k]);
     fputs("],\"verdicts\":{", f);
     for (int v = 1, n = 0; v < OP_VERDICT_COUNT; v++) {
-        int count = 0;
-        for (int m = 0; m < OP_MODES; m++) count += t->verdict[m][v];
+        int count = runs_with(t, (op_verdict)v);
         if (count) fprintf(f, "%s\"%s\":%d", n++ ? "," : "", op_verdict_text[v], count);
     }
     fputs("},\"findings\":[", f);

@@ -6,7 +6,7 @@
 
 typedef struct op_tally {
     int points, sites, runs, pruned, checked, findings, pairs;
-    int verdict[OP_MODES][OP_VERDICT_COUNT];
+    int verdict[OP_FAULTS][OP_MODES][OP_VERDICT_COUNT];
     double seconds;
     int fork, proved;  /* proved: the run after the last point fired nothing */
     const char *again; /* the command, as words for a shell, up to "--" */

@@ -17,4 +17,8 @@ const char *const op_verdict_means[OP_VERDICT_COUNT] = {
 #undef X
 };
 const char *const op_mode_text[OP_MODES] = {"once", "persistent", "budget"};
-const char *const op_fault_text[OP_FAULTS] = {"oom", "status", "sticky"};
+const char *const op_fault_text[OP_FAULTS] = {
+#define X(name, word) word,
+    OP_FAULT_KINDS(X)
+#undef X
+};

@@ -1,0 +1,75 @@
+/* ended.c - see ended.h. */
+#define _GNU_SOURCE
+#include "sweep/ended.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void copy(FILE *to, const char *path, int64_t most)
+{
+    char block[4096];
+    FILE *from = fopen(path, "re");
+    size_t n;
+    while (from && most && (n = fread(block, 1, most < 4096 ? (size_t)most : 4096, from)) > 0) {
+        fwrite(block, 1, n, to);
+        most -= (int64_t)n;
+    }
+    if (from) fclose(from);
+}
+
+static int equal(const char *a, const char *b)
+{
+    FILE *f = fopen(a, "re"), *g = fopen(b, "re");
+    int x = f && g ? 0 : 1, y = 0;
+    while (x == y && x != EOF) x = getc_unlocked(f), y = getc_unlocked(g);
+    if (f) fclose(f);
+    if (g) fclose(g);
+    return x == y;
+}
+
+/* All of what the run printed: what the walker had, until it forked, and its own. */
+static int printed_the_same(const op_sweep_file *s, const op_sweep_options *o, const op_result *r,
+                            const char *way)
+{
+    char wanted[700], own[700], got[700], before[700];
+    snprintf(wanted, sizeof wanted, "%s/reference.out", s->folder);
+    snprintf(before, sizeof before, "%s/%s.out", s->folder, way);
+    snprintf(own, sizeof own, "%s/%d.out", s->folder, (int)(r - s->result));
+    snprintf(got, sizeof got, "%s/whole.out", s->folder);
+    FILE *to = fopen(got, "we");
+    if (!to) return 0;
+    int forked = !strcmp(way, "walker");
+    copy(to, before, forked ? r->out_at : INT64_MAX);
+    if (forked) copy(to, own, INT64_MAX);
+    if (fclose(to) != 0) return 0;
+    if (!o->compare) return equal(wanted, got);
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        char line[4200];
+        snprintf(line, sizeof line, "%s \"$0\" \"$1\" >/dev/null", o->compare);
+        execl("/bin/sh", "sh", "-c", line, wanted, got, (char *)NULL);
+        _exit(127);
+    }
+    int status = 1;
+    return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+void op_judge_ended(op_sweep_file *s, const op_sweep_options *o, op_result *r, int status,
+                    const char *way)
+{
+    if (r->closed || s->marked || r->verdict == OP_V_CRASH || r->verdict == OP_V_HANG) return;
+    r->closed = 1;
+    if (WEXITSTATUS(status)) {
+        r->verdict = OP_V_REFUSED;
+        snprintf(r->why, sizeof r->why, "exit code %d", WEXITSTATUS(status));
+    } else if (r->verdict == OP_V_EXACT && !printed_the_same(s, o, r, way)) {
+        r->verdict = r->fault == OP_FAULT_OOM ? OP_V_DRIFT : OP_V_SWALLOWED;
+        snprintf(r->why, sizeof r->why, "exit code 0, but it printed something else");
+    } else if (r->verdict == OP_V_EXACT && r->fault != OP_FAULT_OOM) {
+        r->verdict = OP_V_SWALLOWED;
+        snprintf(r->why, sizeof r->why, "exit code 0 after an error that is no out-of-memory");
+    }
+}
