@@ -1,5 +1,6 @@
 /* runtime.c - wrappers around the CUDA runtime, made from calls.def; the last-error calls. */
 #define _GNU_SOURCE
+#include "sweep/sweep.h"
 #include "wrap.h"
 #include <string.h>
 
@@ -92,6 +93,8 @@ static op_kind kind_of(enum cudaMemcpyKind k)
     cudaError_t done_ = real(OUTER(REAL(name) arguments));                         \
     if (rule_ && rule_->action == OP_POISON && done_ == cudaSuccess)               \
         op_poison_buffer(rule_, to, bytes, on_host, stream);                       \
+    if (__builtin_expect(op_sweep && (on_host), 0))                                \
+        op_sweep_read(OP_ID_##name, to, bytes, stream);                            \
     return TRACED(name, done_, 0, bytes, stream, rule_ != NULL);
 
 #define COPY(name, parameters, arguments, to, bytes, kind_, stream)                               \

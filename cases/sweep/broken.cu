@@ -42,13 +42,17 @@ static int add_all(int n, const int *x, int *sum)
 int main(void)
 {
     int x[64], *sum, total = 0;
+    float scale = 1;
     bug = getenv("BUG") ? getenv("BUG") : "";
     for (int i = 0; i < 64; i++) x[i] = i;
     if (cudaMalloc(&sum, sizeof *sum) != cudaSuccess) return 1;
+    if (cudaMemcpy(sum, &scale, sizeof scale, cudaMemcpyHostToDevice) != cudaSuccess) return 1;
+    if (cudaMemcpy(&scale, sum, sizeof scale, cudaMemcpyDeviceToHost) != cudaSuccess) return 1;
+    if (scale != scale && !is("nan-blind")) return 1;
     if (cudaMemset(sum, 0, sizeof *sum) != cudaSuccess) return 1;
     for (int step = 0; step < 3; step++)
         if (add_all(64, x, sum)) return 1;
     if (cudaMemcpy(&total, sum, sizeof total, cudaMemcpyDeviceToHost) != cudaSuccess) return 1;
-    printf("%d\n", total);
+    printf("%.0f\n", (double)scale * total);
     return 0;
 }

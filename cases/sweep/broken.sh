@@ -4,8 +4,8 @@
 prog=$build/cases/sweep_broken
 swept 0 "recovered exactly" "refused cleanly" "7 fault points" "0 findings" "fired nothing" ++ -- "$prog"
 swept 0 "refused cleanly" "0 findings" ++ --status --calls 'cuda*' -- "$prog"
-swept 1 "FINDING swallowed" "cudaMemcpy" "--kinds nan --point 1" ++ --nan -- "$prog" # it never looks
-printf '#!/bin/sh\ncmp "$1" "$2" && grep -qx 2016 "$2"\n' >"$dir/compare"
+swept 0 "1 fault points" "1 nan once: refused cleanly" "0 findings" ++ --nan -- "$prog" # an integer is none
+printf '#!/bin/sh\ncmp "$1" "$2" && grep -qx 6048 "$2"\n' >"$dir/compare"
 chmod +x "$dir/compare"
 swept 0 "0 findings" ++ --compare "$dir/compare" -- "$prog"
 swept 0 "0 findings" ++ --no-fork --compare "$dir/compare" -- "$prog"
@@ -24,6 +24,8 @@ BUG=loses-half
 swept 1 "FINDING state drift" ++ --once -- "$prog"
 BUG=catches-everything
 swept 1 "FINDING swallowed" ++ --status -- "$prog"
+BUG=nan-blind
+swept 1 "FINDING swallowed" "cudaMemcpy" "--kinds nan --point 1" ++ --nan -- "$prog"
 BUG=crash
 swept 1 "FINDING crash" "signal 11" ++ --once -- "$prog"
 BUG=never-ends
@@ -41,6 +43,6 @@ swept 5 "the run without faults failed" ++ -- false
 swept 2 "expected a whole number" ++ --step 0 -- "$prog"
 swept 2 "no command" ++
 swept 2 "--kinds are oom, status" ++ --kinds oom,memory -- "$prog"
-swept 2 "--kinds needs one" ++ --kinds , -- "$prog"
+swept 2 "--kinds needs one" ++ --kinds '' -- "$prog"
 swept 2 "--shard is I/N" ++ --shard 3/2 -- "$prog"
 exit $bad

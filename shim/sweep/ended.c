@@ -29,7 +29,7 @@ static int equal(const char *a, const char *b)
     return x == y;
 }
 
-/* All of what the run printed: what the walker had, until it forked, and its own. */
+/* All of what the run printed: before its fault, where it was one with the walker, and after. */
 static int printed_the_same(const op_sweep_file *s, const op_sweep_options *o, const op_result *r,
                             const char *way)
 {
@@ -40,9 +40,8 @@ static int printed_the_same(const op_sweep_file *s, const op_sweep_options *o, c
     snprintf(got, sizeof got, "%s/whole.out", s->folder);
     FILE *to = fopen(got, "we");
     if (!to) return 0;
-    int forked = !strcmp(way, "walker");
-    copy(to, before, forked ? r->out_at : INT64_MAX);
-    if (forked) copy(to, own, INT64_MAX);
+    copy(to, before, r->out_at > 0 ? r->out_at : 0);
+    copy(to, own, INT64_MAX);
     if (fclose(to) != 0) return 0;
     if (!o->compare) return equal(wanted, got);
     fflush(NULL);

@@ -7,6 +7,7 @@
 #include "sweep.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,11 +68,36 @@ int op_sweep_wants(op_id id)
     return 0;
 }
 
-/* NaN: a single float or double that the program reads, as a loss. */
+/* NaN: a single float or double that the program reads, as a loss. Whether it is one, the reference
+ * has seen (op_sweep_read). */
 static int fits(int fault, const op_call *c)
 {
     if (!fits_kind(fault, c->id)) return 0;
     return fault != OP_FAULT_NAN || (c->kind == OP_D2H && (c->size == 4 || c->size == 8));
+}
+
+/* Small integers are denormal or tiny as floats; so is 0, which may be either. */
+static int is_float(const void *p, size_t bytes)
+{
+    float f;
+    double d;
+    if (bytes == sizeof d) {
+        memcpy(&d, p, sizeof d);
+        return isnan(d) || fabs(d) > 1e-290;
+    }
+    memcpy(&f, p, sizeof f);
+    return isnan(f) || fabsf(f) > 1e-30f;
+}
+
+void op_sweep_read(op_id id, const void *p, size_t bytes, cudaStream_t stream)
+{
+    if (S.role != OP_REFERENCE || !op_sweep_in_step() || !fits_kind(OP_FAULT_NAN, id)) return;
+    if ((bytes != 4 && bytes != 8) || !S.passed || S.passed > OP_POINTS) return;
+    op_inside++;
+    REAL(cudaStreamSynchronize)(stream);
+    op_inside--;
+    op_point *at = &op_sweep->point[S.passed - 1];
+    if (at->id == (int)id && !is_float(p, bytes)) at->kinds &= ~(1 << OP_FAULT_NAN);
 }
 
 /* ---- a child of the walker ---- */
@@ -180,6 +206,7 @@ static void become_child(op_result *r, op_mode mode)
     S.always = mode == OP_PERSISTENT;
     S.budgeted = mode == OP_BUDGET;
     S.depth++;
+    if (S.role == OP_SINGLE) r->out_at = lseek(1, 0, SEEK_CUR);
     op_judge_again();
     sigaction(SIGALRM, &a, NULL);
     alarm((unsigned)op_sweep->timeout_s);
@@ -213,12 +240,16 @@ static int fork_for(op_result *r, op_mode mode)
     return 0;
 }
 
+/* So far. Of a program that marks no steps, its exit code has the last word: after it ended. */
 static int findings(void)
 {
     int n = 0;
     for (int i = 0; i < op_sweep->nresults && i < OP_RESULTS; i++) {
-        op_verdict v = __atomic_load_n(&op_sweep->result[i].verdict, __ATOMIC_ACQUIRE);
-        n += v != OP_V_RUNNING && op_verdict_finding[v];
+        const op_result *r = &op_sweep->result[i];
+        op_verdict v = __atomic_load_n(&r->verdict, __ATOMIC_ACQUIRE);
+        int ended = op_sweep->marked || !r->status;
+        for (int k = 0; k < S.children && !op_sweep->marked; k++) ended &= S.of[k] != r;
+        n += ended && v != OP_V_RUNNING && op_verdict_finding[v];
     }
     return n;
 }
@@ -304,7 +335,7 @@ int op_sweep_point(const op_call *c)
         }
         for (int run = 0; run < 2 * OP_FAULTS; run++) {
             int fault = run / 2, mode = run % 2; /* OP_RUN's bits */
-            if ((kinds >> fault & 1) && (op_sweep->modes[fault] >> mode & 1) &&
+            if ((op_sweep->point[i].kinds >> fault & 1) && (op_sweep->modes[fault] >> mode & 1) &&
                 (S.depth ? mode == OP_ONCE : !(op_sweep->skip[i] & OP_RUN(fault, mode))) &&
                 fork_at(i, (op_mode)mode, (op_fault)fault, c))
                 return 1;

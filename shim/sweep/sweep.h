@@ -12,6 +12,7 @@
 
 enum { OP_POINTS = 16384, OP_RESULTS = 32768, OP_STATES = 16384, OP_BUFFERS = 2048 };
 
+struct CUstream_st; /* a stream of CUDA */
 typedef enum op_role { OP_NO_SWEEP, OP_REFERENCE, OP_WALKER, OP_SINGLE } op_role;
 /* OP_BUDGET: from the step's beginning on every allocation fails that would pass a budget */
 typedef enum op_mode { OP_ONCE, OP_PERSISTENT, OP_BUDGET, OP_MODES } op_mode;
@@ -75,7 +76,7 @@ typedef struct op_result {
     int inherited;  /* the result whose verdict this one took over; -1: judged itself */
     int closed;     /* of a program that marks no steps: judged by its exit, too */
     int status;     /* of waitpid, of the process that was judged */
-    int64_t out_at; /* where the walker's output stood when it forked */
+    int64_t out_at; /* where the output stood at the fault */
     uint64_t state; /* hash at the first retry; 0: none reached */
     int64_t points, trained, dropped, attempts, retries, splits;
     double measure; /* largest distance of a compared buffer, in its own measure */
@@ -141,6 +142,8 @@ void op_sweep_start(void);      /* at load: maps the file that the environment n
 int op_sweep_wants(op_id id);
 /* At a call that is a point. 1: fail it with the sweep's fault. Called without the lock. */
 int op_sweep_point(const op_call *c);
+/* In the reference, after a copy to the host that was a point: NaN is no fault of an integer. */
+void op_sweep_read(op_id id, const void *p, size_t bytes, struct CUstream_st *stream);
 /* The fault that this process takes at that call, as a rule. */
 void op_sweep_rule(const op_call *c, op_rule *out);
 /* The step has begun, or its first point has come. The walker tries its budgets here, each in a

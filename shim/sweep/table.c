@@ -10,7 +10,7 @@ static int same_site(const op_point *a, const op_point *b)
 
 void op_tally_up(const op_sweep_file *s, op_tally *t)
 {
-    t->points = s->npoints;
+    for (int i = 0; i < s->npoints; i++) t->points += s->point[i].kinds != 0;
     for (int i = 0; i < s->npoints; i++) {
         int k = 0;
         while (k < i && !same_site(&s->point[k], &s->point[i])) k++;
