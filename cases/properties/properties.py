@@ -41,14 +41,13 @@ def scenes(draw, floor, most):
     """Sizes around those where a rule changes, in up to 4 groups: single points, duplicates, poles, clouds."""
     edges = [e for e in (1, floor - 1, floor, floor + 1, 2 * floor + 1, 2 * floor + 2, 2 * floor + 3, 4 * floor + 4)
              if e <= most]
-    left = draw(st.sampled_from(edges) | st.integers(1, most))
+    left = draw(st.integers(1, most) | st.sampled_from(edges))
     groups = []
-    for last in (False, False, False, True):
-        n = left if last else draw(st.integers(1, left))
-        groups.append(Group(n, draw(triples(PLACES)), draw(triples(EXTENTS)), draw(st.booleans())))
+    for more in range(draw(st.integers(0, 3)), -1, -1):
+        n = draw(st.integers(0, left)) if more else left
+        if n:
+            groups.append(Group(n, draw(triples(PLACES)), draw(triples(EXTENTS)), draw(st.booleans())))
         left -= n
-        if not left:
-            break
     return Scene(tuple(groups), draw(st.sampled_from([VOXEL, 1.0])))
 
 
@@ -93,13 +92,14 @@ def devices(most):
 def situations(floor):
     row = Scene((Group(3 * floor, extent=(400.0, 0.0, 0.0)),))
     cloud = Scene((Group(9 * floor, extent=(6.0, 6.0, 6.0), scattered=True),), VOXEL)
-    same = Scene((Group(4 * floor),))
+    same = Scene((Group(4 * floor + 1),))
     roomy = dict(worth=10.0, gather_small=floor)
     return [(Batch((row, cloud), **roomy), Device(capacity=0)),
             (Batch((row, cloud), mode=ALTERNATE, **roomy), Device(capacity=0)),
             (Batch((row, cloud), **roomy), Device(capacity=60 * floor)),
             (Batch((cloud,), **roomy), Device(answers=(OOM,) * 9)),
             (Batch((same,)), Device(answers=(OOM,) * 9)),
+            (Batch((same,), **roomy), Device(capacity=0)),
             (Batch((row, cloud)), Device(capacity=0, augment=(OOM,) * 9)),
             (Batch((cloud,)), Device(answers=(AMBIGUOUS,))),
             (Batch((cloud,)), Device(answers=(AMBIGUOUS, AMBIGUOUS))),

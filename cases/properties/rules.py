@@ -4,6 +4,7 @@ import ctypes
 
 from batch import (ALTERNATE, AMBIGUOUS, ATTEMPT, AUTO, BUG, CLASS, COMMIT, DISCARD, ENOUGH, FINE, FLOOR, HOST, OOM,
                    OOM_LOADING, OPEN, STICKY, TRAINED, Batch, Device, Group, Scene)
+from model import Fragment, Splitter
 from model import bound as most_attempts
 
 CUT, AT_FLOOR, NO_GAIN = range(3)
@@ -68,6 +69,9 @@ def cut(lib, batch, cuts):
         count.subtract(voxels[p] for _, p in half.own())
     assert not any(count.values()), "a voxel's own points are not its parent's"
     separated(batch.scenes[0].coord, halves)
+    if not cuts:
+        model = Splitter(batch, floor).cut(Fragment(list(parent.rows)))
+        assert [h.rows for h in halves] == [tuple(h.rows) for h in model], f"cut elsewhere than DESIGN says: {halves}"
     return outcome
 
 
@@ -122,6 +126,8 @@ def ended(lib, batch, device, events, end, bound):
     assert said == set(trained), "the ledger's trained points are not those of the commits"
     if end.cause < 0:
         assert not any(OPEN in f for f in end.fates), "points are in no fragment"
+        assert batch.mode == ALTERNATE or not any(e.what == DISCARD and e.piece[0] == 0 for e in events), \
+            "a half was dropped untried"
         assert end.fragments == sum(e.what == COMMIT and e.answer == FINE for e in events)
     if batch.error_at_floor:
         assert all(set(f) <= {OPEN, TRAINED} for f in end.fates), "dropped where that is an error"
