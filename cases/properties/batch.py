@@ -14,7 +14,7 @@ FINE, OOM_LOADING, OOM, AMBIGUOUS, BUG, HOST, STICKY = range(7)
 CLASS = {OOM_LOADING: 0, OOM: 0, HOST: 1, AMBIGUOUS: 2, BUG: 3, STICKY: 4}
 AUTO, ALTERNATE = 0, 1
 OPEN, TRAINED, FLOOR, NO_GAIN, NO_AUGMENT = range(5)
-ENOUGH = 200000  # events of one batch: no bound of a batch that is made here comes near it
+ENOUGH = 5000  # events of one batch: none that is made here comes near it
 
 
 def f32(x):
