@@ -275,3 +275,38 @@ oomproof_mutant(smaller-or-not INVARIANT 5
   FILES trainer/recovery/recover.c SUITE queue PRECISION float
   PASS a_batch_that_fits_is_one_attempt
   FAIL chunks_that_are_no_smaller_are_not_tried)
+oomproof_mutant(device-asked-in-handler INVARIANT 5
+  WHAT "device memory is asked for before that of the failure is given back"
+  FILES trainer/loop/trainer.c SUITE batchwise PRECISION double
+  PASS a_batch_that_fits_says_so_once
+  FAIL between_a_failure_and_its_retry_nothing_is_asked_of_the_device)
+oomproof_mutant(after-batch-per-fragment INVARIANT 1
+  WHAT "after_batch fires for every fragment of a batch that was cut"
+  FILES trainer/loop/trainer.c SUITE batchwise PRECISION double
+  PASS a_batch_that_fits_says_so_once
+  FAIL hooks_of_a_batch_fire_once_however_it_was_cut)
+oomproof_mutant(metrics-of-failures INVARIANT 1
+  WHAT "the loss of a failed attempt is counted"
+  FILES trainer/loop/trainer.c SUITE batchwise PRECISION double
+  PASS a_batch_that_fits_says_so_once
+  FAIL metrics_of_pieces_are_those_of_the_whole)
+oomproof_mutant(metrics-of-last-fragment INVARIANT 1
+  WHAT "a batch's metrics are those of its last fragment"
+  FILES trainer/loop/trainer.c SUITE batchwise PRECISION double
+  PASS a_batch_that_fits_says_so_once
+  FAIL metrics_of_pieces_are_those_of_the_whole)
+oomproof_mutant(remedy-kept-for-ever INVARIANT 1
+  WHAT "smaller chunks stay for all later batches (a ratchet)"
+  FILES trainer/loop/trainer.c SUITE batchwise PRECISION double
+  PASS a_batch_that_fits_says_so_once
+  FAIL what_a_batch_needed_is_forgotten_by_the_next)
+oomproof_mutant(floor-itself-tried INVARIANT 5
+  WHAT "a half of exactly the floor is tried"
+  FILES trainer/recovery/recover.c SUITE floor PRECISION float
+  PASS sizes_around_the_floor_are_tried_whole_and_never_lost
+  FAIL a_half_of_exactly_the_floor_is_dropped_untried)
+oomproof_mutant(half-left-at-floor INVARIANT 5
+  WHAT "the default cut leaves a half of exactly the floor"
+  FILES trainer/recovery/split.c SUITE floor PRECISION float
+  PASS sizes_around_the_floor_are_tried_whole_and_never_lost
+  FAIL a_half_of_exactly_the_floor_is_dropped_untried)

@@ -183,6 +183,42 @@ START_TEST(auto_tree_of_cuts_has_at_most_two_leaves_less_one_nodes)
 }
 END_TEST
 
+/* `near` points here, `far` ones a long way off, and of the whole it is known that it does not fit.
+ */
+static pt_recover_stats two_heaps(int64_t near, int64_t far, pt_split_mode mode, pt_ledger *l)
+{
+    fake f = {.capacity = near + far - 1};
+    pt_recover_stats st;
+    pt_scene s = shape_make(SHAPE_ROOM, near + far, 4, 5);
+    for (int64_t i = near; i < near + far; i++) s.coord[3 * i] += 5000;
+    ck_assert_int_eq(fake_batch(&f, &s, 1, mode, PT_FLOOR_DROP, l, &st), PT_OK);
+    ck_assert_int_eq(st.fragments, f.commits);
+    pt_scene_free(&s);
+    return st;
+}
+
+START_TEST(a_half_of_exactly_the_floor_is_dropped_untried)
+{
+    for (int64_t near = PT_FLOOR - 1; near <= PT_FLOOR + 1; near++) {
+        pt_ledger l;
+        pt_recover_stats st = two_heaps(near, 900, PT_SPLIT_ALTERNATE, &l);
+        int kept = near > PT_FLOOR;
+        ck_assert_msg(st.fragments == 1 + kept && st.at_floor == !kept,
+                      "%lld points: %lld fragments trained, %d dropped", (long long)near,
+                      (long long)st.fragments, st.at_floor);
+        ck_assert_int_eq(l.count[PT_FATE_TRAINED], kept ? near + 900 : 900);
+        ck_assert_int_eq(l.count[PT_FATE_FLOOR], kept ? 0 : near);
+        ck_assert_int_eq(st.attempts, 2 + st.fragments); /* the whole twice, each half once */
+        pt_ledger_close(&l);
+        /* the default cut goes to the median instead: nothing is at the floor */
+        st = two_heaps(near, 900, PT_SPLIT_AUTO, &l);
+        ck_assert_int_eq(st.fragments, 2);
+        ck_assert_int_eq(l.count[PT_FATE_TRAINED], near + 900);
+        pt_ledger_close(&l);
+    }
+}
+END_TEST
+
 START_TEST(floor_error_refuses_instead_of_dropping)
 {
     fake f = {.capacity = 0};

@@ -317,6 +317,7 @@ done:
     if (pt_mem_peak(&t->device, 0) > out->bytes_peak) out->bytes_peak = pt_mem_peak(&t->device, 0);
     out->seconds = pt_now() - start;
     pt_phase_set(PT_PHASE_NONE);
+    if (st == PT_OK && t->hooks.after_batch) t->hooks.after_batch(t->hooks.user, out);
     if (pt_probe_watched()) { /* a cache is no leak */
         pt_status freed = pt_mem_release(&t->device);
         if (st == PT_OK) st = freed;

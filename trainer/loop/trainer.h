@@ -20,6 +20,7 @@ typedef struct pt_trainer_options {
     int64_t gather_rows;   /* rows of the gather workspace; 0: no limit */
 } pt_trainer_options;
 
+struct pt_batch_result;
 /* What tests look at and change; every entry may be NULL. */
 typedef struct pt_hooks {
     void *user;
@@ -28,6 +29,7 @@ typedef struct pt_hooks {
     void (*after_stage)(void *user, pt_fragment *f);
     void (*after_fragment)(void *user, const pt_fragment *f, const pt_pass *pass); /* committed */
     void (*before_step)(void *user); /* the batch's gradient is whole */
+    void (*after_batch)(void *user, const struct pt_batch_result *r); /* of one that ended well */
 } pt_hooks;
 
 /* One attempt, for the log. */

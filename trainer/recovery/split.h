@@ -3,7 +3,9 @@
 #define PT_SPLIT_H
 #include "fragment.h"
 
+#ifndef PT_FLOOR     /* a case may build with less, to reach it with a handful of points */
 #define PT_FLOOR 500 /* a spatial half is kept if it has more own points than this */
+#endif
 
 typedef enum pt_split_mode {
     PT_SPLIT_AUTO,     /* longest axis at its midpoint, else the median; never leaves a half at the
