@@ -15,33 +15,19 @@ static const char *space_of(const stmt *s)
 
 /* Cache hints change nothing that a program can see; orderings are kept by running one thread at a
  * time. */
-static int only(emit *e, const stmt *s, const char *list)
-{
-    for (int i = 0; i < s->nmod; i++) {
-        size_t n = strlen(s->mod[i]);
-        int ok = 0;
-        for (const char *p = list; !ok && (p = strstr(p, s->mod[i])); p += n)
-            ok = p > list && p[-1] == ' ' && p[n] == ' ';
-        if (!ok) {
-            refuse(e, "modifier .%s of %s", s->mod[i], s->op);
-            return 0;
-        }
-    }
-    return 1;
-}
-
 static void load_store(emit *e, const stmt *s)
 {
     const char *t = s->nmod ? s->mod[s->nmod - 1] : "", *space = space_of(s), *c = ctype(t);
     int load = s->op[0] == 'l', declared = has(s, "v2") ? 2 : has(s, "v4") ? 4 : 1;
     char *v[8];
-    if (!only(e, s,
-              " global shared shared::cta local const param param::entry param::func generic weak "
-              "volatile relaxed acquire "
-              "release cta gpu sys ca cg cs lu cv wb wt nc v2 v4 b8 u8 s8 b16 u16 s16 b32 u32 s32 "
-              "b64 u64 "
-              "s64 f32 f64 L1::no_allocate L1::evict_last L1::evict_first L2::128B L2::64B "
-              "L2::256B "))
+    if (!accepts(
+            e, s,
+            " global shared shared::cta local const param param::entry param::func generic weak "
+            "volatile relaxed acquire "
+            "release cta gpu sys ca cg cs lu cv wb wt nc v2 v4 b8 u8 s8 b16 u16 s16 b32 u32 s32 "
+            "b64 u64 "
+            "s64 f32 f64 L1::no_allocate L1::evict_last L1::evict_first L2::128B L2::64B "
+            "L2::256B "))
         return;
     int n = split_vector(e, s->arg[load ? 0 : 1], v), bytes = bits_of(t) / 8;
     if (!c || n != declared) {
@@ -69,10 +55,11 @@ static void atomic(emit *e, const stmt *s)
 {
     const char *t = s->nmod ? s->mod[s->nmod - 1] : "", *c = ctype(t), *x = NULL;
     int red = !strcmp(s->op, "red"), at = red ? 0 : 1;
-    if (!only(e, s,
-              " global shared shared::cta generic relaxed acquire release acq_rel gpu cta sys add "
-              "min max and or xor exch cas "
-              "inc dec b16 b32 u32 s32 b64 u64 s64 f32 f64 ftz noftz "))
+    if (!accepts(
+            e, s,
+            " global shared shared::cta generic relaxed acquire release acq_rel gpu cta sys add "
+            "min max and or xor exch cas "
+            "inc dec b16 b32 u32 s32 b64 u64 s64 f32 f64 ftz noftz "))
         return;
     int cas = has(s, "cas");
     e->spins |= !red;
@@ -134,8 +121,8 @@ void emit_convert(emit *e, const stmt *s)
     const char *t = s->mod[s->nmod - 1], *d = s->mod[s->nmod - 2], *r = NULL, *x;
     int sat = has(s, "sat"), ftz = has(s, "ftz");
     if (!ctype(t) || !ctype(d) ||
-        !only(e, s,
-              " rn rz rm rp rni rzi rmi rpi ftz sat u8 s8 u16 s16 u32 s32 u64 s64 f32 f64 ")) {
+        !accepts(e, s,
+                 " rn rz rm rp rni rzi rmi rpi ftz sat u8 s8 u16 s16 u32 s32 u64 s64 f32 f64 ")) {
         refuse(e, "conversion of .%s to .%s", t, d);
         return;
     }
@@ -199,7 +186,7 @@ static void barrier(emit *e, const stmt *s)
 {
     int red = has(s, "red"), arrive = has(s, "arrive"), first = red, part = s->narg - 2 * red == 2;
     e->barriers = 1;
-    if (!only(e, s, " sync arrive warp cta aligned red popc and or u32 pred ")) return;
+    if (!accepts(e, s, " sync arrive warp cta aligned red popc and or u32 pred ")) return;
     if (has(s, "warp")) {
         fprintf(e->out, "int p_; C->rt->warp(C, SIM_SYNCWARP, %s, 0, 0, 0, &p_);",
                 rd(e, s->arg[0], "u32"));
@@ -230,7 +217,7 @@ static void shuffle(emit *e, const stmt *s)
         {"idx", "IDX"}, {"up", "UP"}, {"down", "DOWN"}, {"bfly", "BFLY"}};
     const char *mode = NULL;
     e->barriers = 1;
-    if (!only(e, s, " sync idx up down bfly b32 ")) return;
+    if (!accepts(e, s, " sync idx up down bfly b32 ")) return;
     for (int i = 0; i < 4; i++)
         if (has(s, modes[i][0])) mode = modes[i][1];
     if (!mode || s->narg != 5) {
@@ -249,7 +236,7 @@ static void shuffle(emit *e, const stmt *s)
 static void vote(emit *e, const stmt *s)
 {
     e->barriers = 1;
-    if (!only(e, s, " sync all any uni ballot pred b32 ")) return;
+    if (!accepts(e, s, " sync all any uni ballot pred b32 ")) return;
     if (s->narg != 3) {
         refuse(e, "a form of vote");
         return;
@@ -272,7 +259,7 @@ static void match(emit *e, const stmt *s)
 {
     const char *t = s->nmod ? s->mod[s->nmod - 1] : "";
     e->barriers = 1;
-    if (!only(e, s, " any all sync b32 b64 ") || s->narg != 3) {
+    if (!accepts(e, s, " any all sync b32 b64 ") || s->narg != 3) {
         refuse(e, "a form of match");
         return;
     }
