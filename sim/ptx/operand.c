@@ -218,6 +218,12 @@ int split_vector(emit *e, const char *o, char **out)
 
 const char *address(emit *e, const char *o, const char *space, uint32_t n, int access)
 {
+    return address_behind(e, o, "0", space, n, access);
+}
+
+const char *address_behind(emit *e, const char *o, const char *more, const char *space, uint32_t n,
+                           int access)
+{
     if (*o != '[') {
         refuse(e, "memory operand %s not understood", o);
         return "0";
@@ -234,8 +240,9 @@ const char *address(emit *e, const char *o, const char *space, uint32_t n, int a
     size_t len = strlen(inside);
     while (len && inside[len - 1] == ' ') inside[--len] = 0;
     const sym *s = find_sym(e, inside);
-    if (s && (s->kind == Y_LOCAL || s->kind == Y_PARAM)) return fmt(e, "(%s + (%s))", s->c, offset);
-    const char *a = fmt(e, "(%s + (int64_t)%s)", rd(e, inside, "u64"), offset);
+    if (s && (s->kind == Y_LOCAL || s->kind == Y_PARAM))
+        return fmt(e, "(%s + (%s) + %s)", s->c, offset, more);
+    const char *a = fmt(e, "(%s + (int64_t)%s + %s)", rd(e, inside, "u64"), offset, more);
     if (!strcmp(space, "shared")) return fmt(e, "sa_(C, %s, %u, KERNEL, %d)", a, n, e->s->line);
     if (!strcmp(space, "local")) return fmt(e, "la_(C, %s, %u, KERNEL, %d)", a, n, e->s->line);
     return fmt(e, "ga_(C, base, bytes, delta, %s, %u, %d, %u, KERNEL, %d)", a, n, access,
