@@ -19,6 +19,7 @@ need pgrep procps
 pkg-config --exists check 2>/dev/null || missing="$missing check"
 pkg-config --exists jansson 2>/dev/null || missing="$missing libjansson-dev"
 pkg-config --exists openblas 2>/dev/null || missing="$missing libopenblas-dev"
+pkg-config --exists mpfr 2>/dev/null || missing="$missing libmpfr-dev"
 [ "${1:-}" = coverage ] && need lcov lcov
 if [ "${1:-}" = bisector ]; then # the page's WebAssembly
     need clang clang

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SIM_RT_ABI 6
+#define SIM_RT_ABI 7
 
 typedef struct sim_u3 {
     uint32_t x, y, z;
@@ -49,7 +49,13 @@ enum {
     SIM_BALLOT,
     SIM_SYNCWARP,
     SIM_MATCH_ANY,
-    SIM_MATCH_ALL
+    SIM_MATCH_ALL,
+    SIM_REDUX_ADD,
+    SIM_REDUX_MIN,
+    SIM_REDUX_MAX,
+    SIM_REDUX_AND,
+    SIM_REDUX_OR,
+    SIM_REDUX_XOR
 };
 enum { SIM_BAR_POPC, SIM_BAR_AND, SIM_BAR_OR, SIM_BAR_ARRIVE };
 enum {

@@ -245,6 +245,13 @@ START_TEST(rare_instructions_follow_their_definition)
         {"mov.b64 %rd4, 24; alloca.u64 %rd5, %rd4, 16; st.local.u64 [%rd5+16], %rd2; "
          "ld.local.u64 %rd1, [%rd5+16];",
          77, 0, 77},
+        {"{.reg.b64 q; .reg .pred p; setp.eq.u32 p, %r2, 5; ld.global.L2::128B.u64 q, [%rd7];\n"
+         "@p ld.global.L1::no_allocate.L2::256B.u64 q, [%rd7]; mov.u64 %rd1, q;}",
+         5, 0, 0xdead},
+        {U32("fns.b32 %r1, %r2, 4, 2;"), 0xb5, 0, 5},
+        {U32("fns.b32 %r1, %r2, 4, -2;"), 0xb5, 0, 2},
+        {U32("fns.b32 %r1, %r2, 3, 0;"), 0xb5, 0, 0xffffffffu},
+        {U32("fns.b32 %r1, %r2, 40, 0;"), 0xffffffffu, 0, 0xffffffffu},
     };
     run_rows(rows, COUNT(rows));
 }

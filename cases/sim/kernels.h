@@ -54,7 +54,7 @@ KERNEL(assert_less, (int a, int b));
 KERNEL(barrier_for_half, (int *out));
 KERNEL(mask_without_caller, (int *out));
 KERNEL(exotic, (int take, unsigned *out));
-KERNEL(half_precision, (float x, unsigned *out));
+KERNEL(tensor_core, (float x, unsigned *out));
 
 HOST store_by_chevrons(unsigned threads, int *p, int value); /* <<<1, threads>>> */
 

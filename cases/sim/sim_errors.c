@@ -310,7 +310,7 @@ START_TEST(an_instruction_outside_the_set_is_named_with_kernel_and_line)
 {
     int take = 5;
     unsigned *o = device(NULL, 4);
-    FAILS(exotic, 1, ARGS(&take, &o), 715, "fns.b32");
+    FAILS(exotic, 1, ARGS(&take, &o), 715, "vavrg4.u32.u32.u32");
 }
 END_TEST
 
@@ -328,11 +328,11 @@ START_TEST(an_instruction_outside_the_set_stops_only_who_reaches_it)
 }
 END_TEST
 
-START_TEST(half_precision_is_refused_not_approximated)
+START_TEST(tensor_cores_are_refused_not_approximated)
 {
     float f = 1.5f;
     unsigned *o = device(NULL, 4);
-    FAILS(half_precision, 1, ARGS(&f, &o), 715, "cvt.rn.f16.f32");
+    FAILS(tensor_core, 1, ARGS(&f, &o), 715, "mma.sync.aligned.m16n8k8");
 }
 END_TEST
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-extern const char sim_simrt_text[], sim_prelude_text[];
+extern const char sim_simrt_text[], sim_prelude_text[], sim_half_text[];
 
 enum {
     AT_ONCE = 16, /* compilers at a time, at most, however many processors there are */
@@ -22,8 +22,10 @@ static uint64_t module_key(sim_module *m)
     static uint64_t common;
     if (!common)
         common = sim_fnv_text(
-            sim_fnv_text(sim_fnv_text(sim_compile_identity(), sim_ptx_version()), sim_simrt_text),
-            sim_prelude_text);
+            sim_fnv_text(sim_fnv_text(sim_fnv_text(sim_compile_identity(), sim_ptx_version()),
+                                      sim_simrt_text),
+                         sim_prelude_text),
+            sim_half_text);
     if (!m->key) m->key = sim_fnv(common, m->text, m->text_bytes);
     return m->key;
 }

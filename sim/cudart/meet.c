@@ -87,6 +87,30 @@ static uint32_t shuffle_source(uint32_t lane, const fiber *f, int *in_range)
     return *in_range ? (uint32_t)j : lane;
 }
 
+/* PTX redux: values come extended to 64 bits as their type says, so that they compare as signed. */
+static uint64_t reduced(const warp *w, uint32_t mask, int op)
+{
+    uint64_t all = 0;
+    int first = 1;
+    for (uint32_t l = 0; l < 32; l++) {
+        if (!(mask >> l & 1)) continue;
+        uint64_t x = w->lane[l]->in;
+        if (first)
+            all = x;
+        else
+            switch (op) {
+            case SIM_REDUX_ADD: all += x; break;
+            case SIM_REDUX_MIN: all = (int64_t)x < (int64_t)all ? x : all; break;
+            case SIM_REDUX_MAX: all = (int64_t)x > (int64_t)all ? x : all; break;
+            case SIM_REDUX_AND: all &= x; break;
+            case SIM_REDUX_OR: all |= x; break;
+            default: all ^= x; break;
+            }
+        first = 0;
+    }
+    return all;
+}
+
 static void complete(warp *w, uint32_t mask)
 {
     uint32_t ballot = 0;
@@ -108,6 +132,12 @@ static void complete(warp *w, uint32_t mask)
             f->pred = same == mask;
             f->out = f->op == SIM_MATCH_ANY || f->pred ? same : 0;
             break;
+        case SIM_REDUX_ADD:
+        case SIM_REDUX_MIN:
+        case SIM_REDUX_MAX:
+        case SIM_REDUX_AND:
+        case SIM_REDUX_OR:
+        case SIM_REDUX_XOR: f->out = reduced(w, mask, f->op); break;
         default: {
             uint32_t from = shuffle_source(l, f, &f->pred);
             f->out = mask >> from & 1 ? w->lane[from]->in : f->in;

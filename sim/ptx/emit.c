@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const char sim_simrt_text[], sim_prelude_text[]; /* embed.c */
+extern const char sim_simrt_text[], sim_prelude_text[], sim_half_text[]; /* embed.c */
 
 char *fmt(emit *e, const char *format, ...)
 {
@@ -377,12 +377,13 @@ int sim_ptx_emit(const sim_ptx *m, int kernel, FILE *out)
     fclose(text);
     text = NULL;
     shared = (shared + 15) / 16 * 16;
-    fprintf(out,
-            "/* %s, translated from PTX */\n%s\n%s\n#define KERNEL \"%s\"\n#define SIM_TICKS 4096\n"
-            "enum { DYNAMIC_SHARED = %llu };\n__attribute__((visibility(\"default\"))) uint64_t "
-            "sim_vars[%d];\n",
-            k->name, sim_simrt_text, sim_prelude_text, k->name, (unsigned long long)shared,
-            e.nused + 1);
+    fprintf(
+        out,
+        "/* %s, translated from PTX */\n%s\n%s\n%s\n#define KERNEL \"%s\"\n#define SIM_TICKS 4096\n"
+        "enum { DYNAMIC_SHARED = %llu };\n__attribute__((visibility(\"default\"))) uint64_t "
+        "sim_vars[%d];\n",
+        k->name, sim_simrt_text, sim_prelude_text, e.half ? sim_half_text : "", k->name,
+        (unsigned long long)shared, e.nused + 1);
     fwrite(body, 1, body_bytes, out);
     fprintf(out, "static const uint32_t param_bytes[] = {");
     for (int i = 0; i < k->nparam; i++) fprintf(out, "%u, ", k->param[i].bytes);

@@ -29,6 +29,7 @@ typedef struct emit {
     int *used_var; /* [m->nvar] position in sim_vars + 1, or 0 */
     int nused;
     int barriers;
+    int half;         /* something of half.h is used */
     int loops, spins; /* a jump backwards or a call; what a thread could wait with, in a loop */
     uint32_t naccess;
     const char *reached; /* [m->nfunc] functions in this kernel's C */
@@ -43,6 +44,9 @@ const char *ctype(const char *type); /* "u32" -> "uint32_t"; NULL: not a C type 
 int is_float(const char *type);
 int bits_of(const char *type);
 int has(const stmt *s, const char *mod);
+/* Every modifier stands in the list, words between spaces; else the first that does not is refused.
+ */
+int accepts(emit *e, const stmt *s, const char *list);
 /* Operand o as a value of PTX type t. */
 const char *rd(emit *e, const char *o, const char *t);
 /* Statement that stores expression x, of PTX type t, into operand d. */
@@ -50,14 +54,23 @@ void wr(emit *e, const char *d, const char *t, const char *x);
 /* C lvalue base "(char *)" of a memory operand "[a+4]" in a space, checked for n bytes. access: 1
  * read, 2 write, 3 both */
 const char *address(emit *e, const char *o, const char *space, uint32_t n, int access);
+/* The same, `more` (C, a number of bytes) behind it. */
+const char *address_behind(emit *e, const char *o, const char *more, const char *space, uint32_t n,
+                           int access);
 int split_vector(emit *e, const char *o, char **out); /* "{a,b}" -> 2; "a" -> 1 */
 
 /* One instruction; refuse()s what it does not know exactly. */
 void emit_instruction(emit *e, const stmt *s);
 void emit_memory(emit *e, const stmt *s);  /* ld st atom red */
-void emit_warp(emit *e, const stmt *s);    /* bar shfl vote match ... */
+void emit_warp(emit *e, const stmt *s);    /* bar shfl vote match redux ... */
+void emit_async(emit *e, const stmt *s);   /* cp.async */
 void emit_convert(emit *e, const stmt *s); /* cvt */
-void emit_rare(emit *e, const stmt *s);    /* sad dp2a bmsk szext vabsdiff4 alloca */
+void emit_half(emit *e, const stmt *s);    /* what has a type of 16 bits or of two such */
+int is_half(const char *type);
+const char *half_sum(emit *e, const char *t); /* of o_ and v_, as their bits */
+/* a and b of type t compared under PTX's name c */
+const char *emit_compare(emit *e, const char *c, const char *t, const char *a, const char *b);
+void emit_rare(emit *e, const stmt *s); /* sad dp2a bmsk szext vabsdiff4 fns alloca */
 void emit_call(emit *e, const stmt *s);
 int is_indirect(const stmt *s); /* a call through a pointer */
 

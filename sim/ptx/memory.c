@@ -15,33 +15,19 @@ static const char *space_of(const stmt *s)
 
 /* Cache hints change nothing that a program can see; orderings are kept by running one thread at a
  * time. */
-static int only(emit *e, const stmt *s, const char *list)
-{
-    for (int i = 0; i < s->nmod; i++) {
-        size_t n = strlen(s->mod[i]);
-        int ok = 0;
-        for (const char *p = list; !ok && (p = strstr(p, s->mod[i])); p += n)
-            ok = p > list && p[-1] == ' ' && p[n] == ' ';
-        if (!ok) {
-            refuse(e, "modifier .%s of %s", s->mod[i], s->op);
-            return 0;
-        }
-    }
-    return 1;
-}
-
 static void load_store(emit *e, const stmt *s)
 {
     const char *t = s->nmod ? s->mod[s->nmod - 1] : "", *space = space_of(s), *c = ctype(t);
     int load = s->op[0] == 'l', declared = has(s, "v2") ? 2 : has(s, "v4") ? 4 : 1;
     char *v[8];
-    if (!only(e, s,
-              " global shared shared::cta local const param param::entry param::func generic weak "
-              "volatile relaxed acquire "
-              "release cta gpu sys ca cg cs lu cv wb wt nc v2 v4 b8 u8 s8 b16 u16 s16 b32 u32 s32 "
-              "b64 u64 "
-              "s64 f32 f64 L1::no_allocate L1::evict_last L1::evict_first L2::128B L2::64B "
-              "L2::256B "))
+    if (!accepts(
+            e, s,
+            " global shared shared::cta local const param param::entry param::func generic weak "
+            "volatile relaxed acquire "
+            "release cta gpu sys ca cg cs lu cv wb wt nc v2 v4 b8 u8 s8 b16 u16 s16 b32 u32 s32 "
+            "b64 u64 "
+            "s64 f32 f64 L1::no_allocate L1::evict_last L1::evict_first L2::128B L2::64B "
+            "L2::256B "))
         return;
     int n = split_vector(e, s->arg[load ? 0 : 1], v), bytes = bits_of(t) / 8;
     if (!c || n != declared) {
@@ -67,23 +53,35 @@ static void load_store(emit *e, const stmt *s)
 
 static void atomic(emit *e, const stmt *s)
 {
-    const char *t = s->nmod ? s->mod[s->nmod - 1] : "", *c = ctype(t), *x = NULL;
+    const char *t = s->nmod ? s->mod[s->nmod - 1] : "", *c, *x = NULL, *sum = NULL;
     int red = !strcmp(s->op, "red"), at = red ? 0 : 1;
-    if (!only(e, s,
-              " global shared shared::cta generic relaxed acquire release acq_rel gpu cta sys add "
-              "min max and or xor exch cas "
-              "inc dec b16 b32 u32 s32 b64 u64 s64 f32 f64 ftz noftz "))
+    if (!accepts(
+            e, s,
+            " global shared shared::cta generic relaxed acquire release acq_rel gpu cta sys add "
+            "min max and or xor exch cas "
+            "inc dec b16 b32 u32 s32 b64 u64 s64 f32 f64 f16 f16x2 bf16 bf16x2 ftz noftz "))
         return;
+    if (is_half(t)) {
+        if (!has(s, "add") || !has(s, "noftz")) {
+            refuse(e, "an atomic of .%s that is no .add.noftz", t);
+            return;
+        }
+        sum = half_sum(e, t);
+        t = bits_of(t) == 16 ? "b16" : "b32";
+    }
+    c = ctype(t);
     int cas = has(s, "cas");
     e->spins |= !red;
-    if (!c || s->narg != at + (cas ? 3 : 2) || (bits_of(t) == 16 && !cas)) {
+    if (!c || s->narg != at + (cas ? 3 : 2) || (bits_of(t) == 16 && !cas && !sum)) {
         refuse(e, "%d operands of type .%s", s->narg, t);
         return;
     }
     fprintf(e->out, "%s *p_ = (%s *)%s, n_, v_ = %s, o_ = *p_; ", c, c,
             address(e, s->arg[at], space_of(s), (uint32_t)bits_of(t) / 8, 3),
             rd(e, s->arg[at + 1], t));
-    if (cas)
+    if (sum)
+        x = sum;
+    else if (cas)
         x = fmt(e, "o_ == v_ ? %s : o_", rd(e, s->arg[at + 2], t));
     else if (has(s, "add"))
         x = is_float(t) ? "o_ + v_" : fmt(e, "(uint%d_t)o_ + (uint%d_t)v_", bits_of(t), bits_of(t));
@@ -134,8 +132,8 @@ void emit_convert(emit *e, const stmt *s)
     const char *t = s->mod[s->nmod - 1], *d = s->mod[s->nmod - 2], *r = NULL, *x;
     int sat = has(s, "sat"), ftz = has(s, "ftz");
     if (!ctype(t) || !ctype(d) ||
-        !only(e, s,
-              " rn rz rm rp rni rzi rmi rpi ftz sat u8 s8 u16 s16 u32 s32 u64 s64 f32 f64 ")) {
+        !accepts(e, s,
+                 " rn rz rm rp rni rzi rmi rpi ftz sat u8 s8 u16 s16 u32 s32 u64 s64 f32 f64 ")) {
         refuse(e, "conversion of .%s to .%s", t, d);
         return;
     }
@@ -193,117 +191,6 @@ void emit_convert(emit *e, const stmt *s)
         else
             wr(e, s->arg[0], d, fmt(e, "(%s)%s", ctype(d), x));
     }
-}
-
-static void barrier(emit *e, const stmt *s)
-{
-    int red = has(s, "red"), arrive = has(s, "arrive"), first = red, part = s->narg - 2 * red == 2;
-    e->barriers = 1;
-    if (!only(e, s, " sync arrive warp cta aligned red popc and or u32 pred ")) return;
-    if (has(s, "warp")) {
-        fprintf(e->out, "int p_; C->rt->warp(C, SIM_SYNCWARP, %s, 0, 0, 0, &p_);",
-                rd(e, s->arg[0], "u32"));
-        return;
-    }
-    if (s->narg - 2 * red < 1 || s->narg - 2 * red > 2 || (arrive && !part)) {
-        refuse(e, "a form of bar");
-        return;
-    }
-    const char *op = arrive           ? "ARRIVE"
-                     : !red           ? "OR"
-                     : has(s, "popc") ? "POPC"
-                     : has(s, "and")  ? "AND"
-                                      : "OR";
-    const char *call =
-        fmt(e, "C->rt->barrier(C, %s, %s, SIM_BAR_%s, %s)", rd(e, s->arg[first], "u32"),
-            part ? rd(e, s->arg[first + 1], "u32") : "0", op,
-            red ? rd(e, s->arg[s->narg - 1], "pred") : "0");
-    if (red)
-        wr(e, s->arg[0], has(s, "popc") ? "u32" : "pred", call);
-    else
-        fprintf(e->out, "%s;", call);
-}
-
-static void shuffle(emit *e, const stmt *s)
-{
-    static const char *const modes[][2] = {
-        {"idx", "IDX"}, {"up", "UP"}, {"down", "DOWN"}, {"bfly", "BFLY"}};
-    const char *mode = NULL;
-    e->barriers = 1;
-    if (!only(e, s, " sync idx up down bfly b32 ")) return;
-    for (int i = 0; i < 4; i++)
-        if (has(s, modes[i][0])) mode = modes[i][1];
-    if (!mode || s->narg != 5) {
-        refuse(e, "a form of shfl");
-        return;
-    }
-    char *d = fmt(e, "%s", s->arg[0]), *bar = strchr(d, '|');
-    if (bar) *bar = 0;
-    fprintf(e->out, "int p_; uint64_t w_ = C->rt->warp(C, SIM_SHFL_%s, %s, %s, %s, %s, &p_); ",
-            mode, rd(e, s->arg[4], "u32"), rd(e, s->arg[1], "u32"), rd(e, s->arg[2], "u32"),
-            rd(e, s->arg[3], "u32"));
-    wr(e, d, "u32", "(uint32_t)w_");
-    if (bar) wr(e, bar + 1, "pred", "p_");
-}
-
-static void vote(emit *e, const stmt *s)
-{
-    e->barriers = 1;
-    if (!only(e, s, " sync all any uni ballot pred b32 ")) return;
-    if (s->narg != 3) {
-        refuse(e, "a form of vote");
-        return;
-    }
-    fprintf(e->out,
-            "int p_; uint32_t w_ = (uint32_t)C->rt->warp(C, SIM_BALLOT, %s, %s, 0, 0, &p_); ",
-            rd(e, s->arg[2], "u32"), rd(e, s->arg[1], "pred"));
-    /* p_: all lanes of the mask that are alive said yes */
-    if (has(s, "ballot"))
-        wr(e, s->arg[0], "u32", "w_");
-    else if (has(s, "any"))
-        wr(e, s->arg[0], "pred", "w_ != 0");
-    else if (has(s, "all"))
-        wr(e, s->arg[0], "pred", "p_");
-    else
-        wr(e, s->arg[0], "pred", "p_ || w_ == 0");
-}
-
-static void match(emit *e, const stmt *s)
-{
-    const char *t = s->nmod ? s->mod[s->nmod - 1] : "";
-    e->barriers = 1;
-    if (!only(e, s, " any all sync b32 b64 ") || s->narg != 3) {
-        refuse(e, "a form of match");
-        return;
-    }
-    char *d = fmt(e, "%s", s->arg[0]), *bar = strchr(d, '|');
-    if (bar) *bar = 0;
-    fprintf(e->out,
-            "int p_; uint32_t w_ = (uint32_t)C->rt->warp(C, SIM_MATCH_%s, %s, %s, 0, 0, &p_); ",
-            has(s, "all") ? "ALL" : "ANY", rd(e, s->arg[2], "u32"),
-            rd(e, s->arg[1], fmt(e, "u%d", bits_of(t))));
-    wr(e, d, "u32", "w_");
-    if (bar) wr(e, bar + 1, "pred", "p_");
-}
-
-void emit_warp(emit *e, const stmt *s)
-{
-    if (!strncmp(s->op, "bar", 3))
-        barrier(e, s);
-    else if (!strcmp(s->op, "shfl"))
-        shuffle(e, s);
-    else if (!strcmp(s->op, "vote"))
-        vote(e, s);
-    else if (!strcmp(s->op, "match"))
-        match(e, s);
-    else if (!strcmp(s->op, "activemask"))
-        wr(e, s->arg[0], "u32", "C->rt->activemask(C)");
-    else if (!strcmp(s->op, "nanosleep")) {
-        e->spins = 1;
-        fprintf(e->out, "C->rt->tick(C, KERNEL, %d);", s->line);
-    } else
-        fprintf(e->out, "if (C->many) __atomic_thread_fence(__ATOMIC_SEQ_CST); else "
-                        "__atomic_signal_fence(__ATOMIC_SEQ_CST);");
 }
 
 /* "(a, b)" -> its names */

@@ -32,6 +32,21 @@ int has(const stmt *s, const char *mod)
     return 0;
 }
 
+int accepts(emit *e, const stmt *s, const char *list)
+{
+    for (int i = 0; i < s->nmod; i++) {
+        size_t n = strlen(s->mod[i]);
+        int ok = 0;
+        for (const char *p = list; !ok && (p = strstr(p, s->mod[i])); p += n)
+            ok = p > list && p[-1] == ' ' && p[n] == ' ';
+        if (!ok) {
+            refuse(e, "modifier .%s of %s", s->mod[i], s->op);
+            return 0;
+        }
+    }
+    return 1;
+}
+
 static const char *special(emit *e, const char *o)
 {
     static const char *const ids[][2] = {
@@ -203,6 +218,12 @@ int split_vector(emit *e, const char *o, char **out)
 
 const char *address(emit *e, const char *o, const char *space, uint32_t n, int access)
 {
+    return address_behind(e, o, "0", space, n, access);
+}
+
+const char *address_behind(emit *e, const char *o, const char *more, const char *space, uint32_t n,
+                           int access)
+{
     if (*o != '[') {
         refuse(e, "memory operand %s not understood", o);
         return "0";
@@ -219,8 +240,9 @@ const char *address(emit *e, const char *o, const char *space, uint32_t n, int a
     size_t len = strlen(inside);
     while (len && inside[len - 1] == ' ') inside[--len] = 0;
     const sym *s = find_sym(e, inside);
-    if (s && (s->kind == Y_LOCAL || s->kind == Y_PARAM)) return fmt(e, "(%s + (%s))", s->c, offset);
-    const char *a = fmt(e, "(%s + (int64_t)%s)", rd(e, inside, "u64"), offset);
+    if (s && (s->kind == Y_LOCAL || s->kind == Y_PARAM))
+        return fmt(e, "(%s + (%s) + %s)", s->c, offset, more);
+    const char *a = fmt(e, "(%s + (int64_t)%s + %s)", rd(e, inside, "u64"), offset, more);
     if (!strcmp(space, "shared")) return fmt(e, "sa_(C, %s, %u, KERNEL, %d)", a, n, e->s->line);
     if (!strcmp(space, "local")) return fmt(e, "la_(C, %s, %u, KERNEL, %d)", a, n, e->s->line);
     return fmt(e, "ga_(C, base, bytes, delta, %s, %u, %d, %u, KERNEL, %d)", a, n, access,

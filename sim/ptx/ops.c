@@ -342,7 +342,7 @@ static void op_dp4a(emit *e, const stmt *s)
 }
 
 /* comparison of a and b under PTX's names; t decides between ordered and unordered */
-static const char *compare(emit *e, const char *c, const char *t, const char *a, const char *b)
+const char *emit_compare(emit *e, const char *c, const char *t, const char *a, const char *b)
 {
     static const char *const ordered[][2] = {{"eq", "=="}, {"ne", "!="}, {"lt", "<"}, {"le", "<="},
                                              {"gt", ">"},  {"ge", ">="}, {"lo", "<"}, {"ls", "<="},
@@ -374,7 +374,7 @@ static void op_setp(emit *e, const stmt *s)
         refuse(e, "a comparison without type");
         return;
     }
-    const char *x = compare(e, s->mod[0], t, in(e, s, 1, t), in(e, s, 2, t)), *q = NULL;
+    const char *x = emit_compare(e, s->mod[0], t, in(e, s, 1, t), in(e, s, 2, t)), *q = NULL;
     for (int i = 1; i < s->nmod; i++)
         if (!strcmp(s->mod[i], "and"))
             logic = "&";
@@ -522,6 +522,7 @@ static const struct {
     {"bmsk", " clamp wrap b32 ", 3, emit_rare},
     {"szext", " clamp wrap u32 s32 ", 3, emit_rare},
     {"vabsdiff4", " u32 s32 add ", 4, emit_rare},
+    {"fns", " b32 ", 4, emit_rare},
     {"alloca", " u64 ", 0, emit_rare},
     {"dp4a", " u32 s32 ", 4, op_dp4a},
     {"setp",
@@ -548,6 +549,8 @@ static const struct {
     {"shfl", NULL, 0, emit_warp},
     {"vote", NULL, 0, emit_warp},
     {"match", NULL, 0, emit_warp},
+    {"redux", NULL, 3, emit_warp},
+    {"cp", NULL, 0, emit_async},
     {"activemask", NULL, 1, emit_warp},
     {"membar", NULL, 0, emit_warp},
     {"fence", NULL, 0, emit_warp},
@@ -556,28 +559,21 @@ static const struct {
     {"prefetchu", NULL, 1, emit_warp},
 };
 
-static int listed(const char *list, const char *word)
-{
-    size_t n = strlen(word);
-    for (const char *p = list; (p = strstr(p, word)); p += n)
-        if (p > list && p[-1] == ' ' && p[n] == ' ') return 1;
-    return 0;
-}
-
 void emit_instruction(emit *e, const stmt *s)
 {
+    int half = 0;
+    for (int i = 0; i < s->nmod; i++) half |= is_half(s->mod[i]);
+    if (half && strcmp(s->op, "atom") && strcmp(s->op, "red")) {
+        emit_half(e, s);
+        return;
+    }
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         if (strcmp(table[i].op, s->op)) continue;
         if (table[i].operands && s->narg != table[i].operands) {
             refuse(e, "%d operands instead of %d", s->narg, table[i].operands);
             return;
         }
-        for (int k = 0; table[i].mods && k < s->nmod; k++)
-            if (!listed(table[i].mods, s->mod[k])) {
-                refuse(e, "modifier .%s of %s", s->mod[k], s->op);
-                return;
-            }
-        table[i].fn(e, s);
+        if (!table[i].mods || accepts(e, s, table[i].mods)) table[i].fn(e, s);
         return;
     }
     refuse(e, "opcode %s", s->op);

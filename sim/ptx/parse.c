@@ -293,10 +293,11 @@ static void body(parser *P, func *f)
             char stop = *P->p;
             /* "a:b" inside ".loc" or "::" inside a modifier is not a label */
             while (stop == ':' && (t[0] == '.' || strchr(t, ' ') || P->p[1] == ':')) {
-                P->p++;
+                int twice = P->p[1] == ':'; /* its second one is no label's either */
+                P->p += 1 + twice;
                 char *more = until(P, ";:}");
-                char *joined = need(P, ptx_alloc(P->m, strlen(t) + strlen(more) + 2));
-                sprintf(joined, "%s:%s", t, more);
+                char *joined = need(P, ptx_alloc(P->m, strlen(t) + strlen(more) + 3));
+                sprintf(joined, "%s:%s%s", t, twice ? ":" : "", more);
                 t = joined;
                 stop = *P->p;
             }
@@ -318,7 +319,7 @@ static void body(parser *P, func *f)
                     until(P, ";");
                     P->p++;
                 }
-            } else if (!strncmp(t, ".reg ", 5))
+            } else if (!strncmp(t, ".reg", 4) && (t[4] == ' ' || t[4] == '.'))
                 reg_directive(P, f, t);
             else if (t[0] == '.') {
                 if (!strncmp(t, ".shared", 7) || !strncmp(t, ".local", 6) ||

@@ -1,5 +1,5 @@
 /* rare.c - instructions that few kernels use: sums of differences, 16-bit dot products, masks of
- * bits, bytes side by side, memory of a size known late. */
+ * bits, the n-th of them, bytes side by side, memory of a size known late. */
 #include "emit.h"
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +72,19 @@ static void vabsdiff4(emit *e, const stmt *s)
     wr(e, s->arg[0], "u32", "d_");
 }
 
+/* where the n-th one is, upwards from `base`, or downwards for n < 0; n = 0: is there one at base?
+ */
+static void fns(emit *e, const stmt *s)
+{
+    fprintf(e->out,
+            "uint32_t a_ = %s, d_ = ~0u; int64_t at_ = %s, n_ = %s, step_ = n_ < 0 ? -1 : 1; "
+            "n_ = n_ < 0 ? -n_ : n_; if (n_ == 0) { if (at_ < 32 && a_ >> at_ & 1) d_ = "
+            "(uint32_t)at_; } else for (; at_ >= 0 && at_ < 32; at_ += step_) if (a_ >> at_ & 1 && "
+            "--n_ == 0) { d_ = (uint32_t)at_; break; } ",
+            rd(e, s->arg[1], "u32"), rd(e, s->arg[2], "u32"), rd(e, s->arg[3], "s32"));
+    wr(e, s->arg[0], "u32", "d_");
+}
+
 void emit_rare(emit *e, const stmt *s)
 {
     if (!strcmp(s->op, "sad"))
@@ -84,6 +97,8 @@ void emit_rare(emit *e, const stmt *s)
         szext(e, s);
     else if (!strcmp(s->op, "vabsdiff4"))
         vabsdiff4(e, s);
+    else if (!strcmp(s->op, "fns"))
+        fns(e, s);
     else if (s->narg != 3 || strtoul(s->arg[2], NULL, 10) > 16)
         refuse(e, "a form of alloca");
     else /* given back when the function returns */
