@@ -129,6 +129,67 @@ START_TEST(batches_do_each_of_their_members)
 }
 END_TEST
 
+/* Each _64 call, on the same numbers, leaves the same bits as the other. */
+START_TEST(the_64_bit_variants_do_the_same)
+{
+    enum { ROOM = 96 };
+    const cublasFillMode_t up = CUBLAS_FILL_MODE_UPPER;
+    const cublasOperation_t no = CUBLAS_OP_N, tr = CUBLAS_OP_T;
+    const cublasDiagType_t nu = CUBLAS_DIAG_NON_UNIT;
+    const cublasSideMode_t le = CUBLAS_SIDE_LEFT;
+    open_handle(88);
+    float one = 1, two = 2, result[2];
+    arr a[2] = {arr_new(F32, ROOM, 0.5, 1), arr_new(F32, ROOM, 0, 0)};
+    float *d;
+    pointers_on(0);
+#define SAME(name, ...)                                                                  \
+    do {                                                                                 \
+        at("cublasS" #name "_64");                                                       \
+        memcpy(a[1].h, a[0].h, a[0].n * sizeof(double));                                 \
+        arr_push(&a[1]);                                                                 \
+        d = a[0].dev;                                                                    \
+        OK(cublasS##name(handle, __VA_ARGS__));                                          \
+        d = a[1].dev;                                                                    \
+        result[0] = result[1];                                                           \
+        OK(cublasS##name##_64(handle, __VA_ARGS__));                                     \
+        arr_pull(&a[0]);                                                                 \
+        ref r_ = ref_of(&a[0]);                                                          \
+        expect(&a[1], &r_, "the array");                                                 \
+        ck_assert_msg(result[0] == result[1], "%s: %g and %g", where, (double)result[0], \
+                      (double)result[1]);                                                \
+        for (int i_ = 0; i_ < ROOM; i_++) a[0].h[i_] = uniform(0.5, 1);                  \
+        arr_push(&a[0]);                                                                 \
+    } while (0)
+    result[0] = result[1] = 0;
+    SAME(axpy, 5, &two, d, 2, d + 20, 3);
+    SAME(scal, 5, &two, d, 2);
+    SAME(copy, 5, d, 2, d + 20, 3);
+    SAME(swap, 5, d, 2, d + 20, 3);
+    SAME(dot, 5, d, 2, d + 20, 3, &result[1]);
+    SAME(nrm2, 5, d, 2, &result[1]);
+    SAME(asum, 5, d, 2, &result[1]);
+    SAME(rot, 5, d, 2, d + 20, 3, &one, &two);
+    SAME(gemv, tr, 4, 3, &two, d, 5, d + 20, 2, &one, d + 40, 3);
+    SAME(ger, 4, 3, &two, d, 2, d + 20, 1, d + 40, 5);
+    SAME(symv, up, 4, &two, d, 5, d + 20, 2, &one, d + 40, 3);
+    SAME(syr, up, 4, &two, d, 2, d + 40, 5);
+    SAME(syr2, up, 4, &two, d, 2, d + 20, 1, d + 40, 5);
+    SAME(trmv, up, tr, nu, 4, d, 5, d + 40, 2);
+    SAME(trsv, up, tr, nu, 4, d, 5, d + 40, 2);
+    SAME(gemm, no, tr, 4, 3, 2, &two, d, 5, d + 20, 4, &one, d + 40, 6);
+    SAME(gemmStridedBatched, no, tr, 4, 3, 2, &two, d, 4, 1, d + 20, 4, 2, &one, d + 40, 4, 13, 2);
+    SAME(symm, le, up, 4, 3, &two, d, 5, d + 24, 5, &one, d + 48, 6);
+    SAME(syrk, up, no, 4, 3, &two, d, 5, &one, d + 48, 6);
+    SAME(syr2k, up, no, 4, 3, &two, d, 5, d + 24, 6, &one, d + 48, 6);
+    SAME(syrkx, up, no, 4, 3, &two, d, 5, d + 24, 6, &one, d + 48, 6);
+    SAME(trmm, le, up, no, nu, 4, 3, &two, d, 5, d + 24, 6, d + 48, 7);
+    SAME(trsm, le, up, no, nu, 4, 3, &two, d, 5, d + 24, 6);
+    SAME(geam, no, tr, 4, 3, &two, d, 5, &one, d + 24, 6, d + 48, 7);
+    SAME(dgmm, le, 4, 3, d, 5, d + 24, 2, d + 48, 7);
+    arr_free(&a[0]), arr_free(&a[1]);
+}
+END_TEST
+
 static const case_entry cases[] = {
 #include "cublas_refusals.def"
 };

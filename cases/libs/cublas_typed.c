@@ -162,6 +162,30 @@ START_TEST(a_half_is_rounded_once_to_the_nearest)
 }
 END_TEST
 
+/* Of __half, which is a type of C++ alone. */
+cublasStatus_t cublasHgemm(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int,
+                           const void *, const void *, int, const void *, int, const void *, void *,
+                           int);
+
+START_TEST(hgemm_is_the_product_in_half_precision)
+{
+    static const int s[3] = {5, 4, 9};
+    static const struct combination half = {CUBLAS_COMPUTE_16F, CUDA_R_16F, CUDA_R_16F, CUDA_R_16F};
+    open_handle(65);
+    pointers_on(0);
+    at("cublasHgemm");
+    number al = number_of(CUDA_R_16F, 2), be = number_of(CUDA_R_16F, -1);
+    typed a = typed_new(CUDA_R_16F, 90), b = typed_new(CUDA_R_16F, 90),
+          c = typed_new(CUDA_R_16F, 40);
+    ref r = typed_ref(&c);
+    reference(&half, 1, 0, s, 9, 10, 6, 2, -1, &a, 0, &b, 0, &r, 0);
+    OK(cublasHgemm(handle, CUBLAS_OP_T, CUBLAS_OP_N, s[0], s[1], s[2], &al, a.dev, 9, b.dev, 10,
+                   &be, c.dev, 6));
+    typed_expect(&c, &r, "C");
+    typed_free(&a), typed_free(&b), typed_free(&c);
+}
+END_TEST
+
 START_TEST(vectors_of_every_type_equal_their_loops)
 {
     static const cudaDataType types[] = {CUDA_R_16F, CUDA_R_16BF, CUDA_R_32F, CUDA_R_64F};
