@@ -21,6 +21,9 @@ int sim_device_free(void *device);
  * touched it would have. bytes == 0 gives a non-NULL address that must not be read. */
 void *sim_device_range(const void *device, size_t bytes, int write);
 
+/* Whether [device, device + bytes) is inside one live allocation; marks nothing. */
+int sim_device_holds(const void *device, size_t bytes);
+
 /* The sticky error the device is in (0: none): what every call returns from now on. */
 int sim_device_error(void);
 

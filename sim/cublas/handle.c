@@ -24,6 +24,14 @@ cublasStatus_t sim_blas_scalar(cublasHandle_t h, const void *p, size_t bytes, vo
     return CUBLAS_STATUS_SUCCESS;
 }
 
+cublasStatus_t sim_blas_give(cublasHandle_t h, void *to, const void *value, size_t bytes)
+{
+    if (h->pointer_mode == CUBLAS_POINTER_MODE_DEVICE && !(to = RANGE(to, bytes, 1)))
+        return CUBLAS_STATUS_EXECUTION_FAILED;
+    memcpy(to, value, bytes);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
 API cublasStatus_t cublasCreate_v2(cublasHandle_t *out)
 {
     sim_memory_figures m;

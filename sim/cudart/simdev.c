@@ -33,6 +33,14 @@ API void *sim_device_range(const void *device, size_t bytes, int write)
     return p;
 }
 
+API int sim_device_holds(const void *device, size_t bytes)
+{
+    if (sim_enter() != cudaSuccess) return 0;
+    int holds = sim_device_at((uint64_t)(uintptr_t)device, bytes) != NULL;
+    sim_leave();
+    return holds;
+}
+
 API int sim_device_error(void)
 {
     return sim_sticky ? sim_sticky : sim_pending;

@@ -2,7 +2,7 @@
 #include "internal.h"
 #include <math.h>
 
-static double forward(const struct cudnnActivationStruct *a, double x)
+double sim_dnn_activate(const struct cudnnActivationStruct *a, double x)
 {
     switch (a->mode) {
     case CUDNN_ACTIVATION_SIGMOID: return 1 / (1 + exp(-x));
@@ -12,7 +12,8 @@ static double forward(const struct cudnnActivationStruct *a, double x)
         if (isnan(x)) return a->nan == CUDNN_PROPAGATE_NAN ? x : 0;
         return x > 0 ? (x < a->coef ? x : a->coef) : 0;
     case CUDNN_ACTIVATION_ELU: return x > 0 ? x : a->coef * expm1(x);
-    default: return x;
+    case CUDNN_ACTIVATION_SWISH: return x / (1 + exp(-a->beta * x));
+    default: return x; /* IDENTITY */
     }
 }
 
@@ -25,6 +26,10 @@ static double slope(const struct cudnnActivationStruct *a, double x, double y)
     case CUDNN_ACTIVATION_TANH: return 1 - y * y;
     case CUDNN_ACTIVATION_CLIPPED_RELU: return x > 0 && x < a->coef;
     case CUDNN_ACTIVATION_ELU: return x > 0 ? 1 : y + a->coef;
+    case CUDNN_ACTIVATION_SWISH: {
+        double s = 1 / (1 + exp(-a->beta * x));
+        return s + a->beta * x * s * (1 - s);
+    }
     default: return 1;
     }
 }
@@ -38,6 +43,9 @@ static cudnnStatus_t check(cudnnHandle_t h, const struct cudnnActivationStruct *
     if (!a->set)
         return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED,
                             "the activation descriptor is not set");
+    if (a->mode == CUDNN_ACTIVATION_IDENTITY)
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM,
+                            "IDENTITY is for cudnnConvolutionBiasActivationForward alone");
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -57,7 +65,8 @@ RELU(double)
 static int plain_relu(const struct cudnnActivationStruct *a, const struct cudnnTensorStruct *x,
                       const struct cudnnTensorStruct *y, double alpha, double beta)
 {
-    return a->mode == CUDNN_ACTIVATION_RELU && a->nan == CUDNN_PROPAGATE_NAN && alpha == 1 &&
+    return (x->type == CUDNN_DATA_FLOAT || x->type == CUDNN_DATA_DOUBLE) &&
+           a->mode == CUDNN_ACTIVATION_RELU && a->nan == CUDNN_PROPAGATE_NAN && alpha == 1 &&
            beta == 0 && sim_dnn_packed(x) && sim_dnn_packed(y);
 }
 
@@ -89,7 +98,7 @@ API cudnnStatus_t cudnnActivationForward(cudnnHandle_t h, cudnnActivationDescrip
     }
     for (int64_t i = 0; i < n; i++) {
         int64_t at = sim_dnn_at(yd, i);
-        double r = al * forward(a, sim_dnn_get(xd, hx, sim_dnn_at(xd, i)));
+        double r = al * sim_dnn_activate(a, sim_dnn_get(xd, hx, sim_dnn_at(xd, i)));
         sim_dnn_put(yd, hy, at, be == 0 ? r : r + be * sim_dnn_get(yd, hy, at));
     }
     return CUDNN_STATUS_SUCCESS;

@@ -35,6 +35,12 @@ static int64_t groups_of(const struct cudnnTensorStruct *t, cudnnBatchNormMode_t
     return mode == CUDNN_BATCHNORM_PER_ACTIVATION ? sim_dnn_count(t) / t->dim[0] : t->dim[1];
 }
 
+/* Scales and statistics of 16-bit tensors are float. */
+static cudnnDataType_t parameter(cudnnDataType_t x)
+{
+    return x == CUDNN_DATA_DOUBLE ? x : CUDNN_DATA_FLOAT;
+}
+
 static cudnnStatus_t check(cudnnHandle_t h, cudnnBatchNormMode_t mode,
                            const struct cudnnTensorStruct *x, const struct cudnnTensorStruct *bn,
                            double epsilon)
@@ -49,7 +55,7 @@ static cudnnStatus_t check(cudnnHandle_t h, cudnnBatchNormMode_t mode,
         return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "batch norm mode %d", (int)mode);
     int spatial = mode != CUDNN_BATCHNORM_PER_ACTIVATION, fits = bn->n == x->n && bn->dim[0] == 1;
     for (int d = 1; fits && d < x->n; d++) fits = bn->dim[d] == (d > 1 && spatial ? 1 : x->dim[d]);
-    if (!fits || bn->type != x->type)
+    if (!fits || bn->type != parameter(x->type))
         return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "%lld scales for %lld channels",
                             (long long)sim_dnn_count(bn), (long long)groups_of(x, mode));
     if (!(epsilon >= CUDNN_BN_MIN_EPSILON))
@@ -73,11 +79,8 @@ API cudnnStatus_t cudnnDeriveBNTensorDescriptor(cudnnTensorDescriptor_t bn,
         stride[d] = step;
         step *= dim[d];
     }
-    return cudnnSetTensorNdDescriptor(bn, x->type, x->n, dim, stride);
+    return cudnnSetTensorNdDescriptor(bn, parameter(x->type), x->n, dim, stride);
 }
-
-#define IN(p, d)  sim_device_range((p), sim_dnn_bytes(d), 0)
-#define OUT(p, d) sim_device_range((p), sim_dnn_bytes(d), 1)
 
 API cudnnStatus_t cudnnBatchNormalizationForwardTraining(
     cudnnHandle_t h, cudnnBatchNormMode_t mode, const void *alpha, const void *beta,

@@ -1,4 +1,5 @@
-/* descriptor.c - tensor and activation descriptors. */
+/* descriptor.c - tensor descriptors, and elements of the types that are computed. */
+#include "half.h"
 #include "internal.h"
 #include <stdlib.h>
 
@@ -13,9 +14,10 @@ cudnnStatus_t sim_dnn_tensor(const struct cudnnTensorStruct *t, const char *what
     if (!t->set)
         return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED, "the descriptor of %s is not set",
                             what);
-    if (t->type != CUDNN_DATA_FLOAT && t->type != CUDNN_DATA_DOUBLE)
+    if (t->type != CUDNN_DATA_FLOAT && t->type != CUDNN_DATA_DOUBLE && t->type != CUDNN_DATA_HALF &&
+        t->type != CUDNN_DATA_BFLOAT16)
         return sim_dnn_fail(CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE,
-                            "%s: only float and double are computed", what);
+                            "%s: only float, double, half and bfloat16 are computed", what);
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -26,16 +28,27 @@ int64_t sim_dnn_count(const struct cudnnTensorStruct *t)
     return n;
 }
 
-static size_t size_of(cudnnDataType_t type)
+size_t sim_dnn_size(cudnnDataType_t type)
 {
-    return type == CUDNN_DATA_DOUBLE ? 8 : 4;
+    switch (type) {
+    case CUDNN_DATA_DOUBLE:
+    case CUDNN_DATA_INT64: return 8;
+    case CUDNN_DATA_HALF:
+    case CUDNN_DATA_BFLOAT16: return 2;
+    case CUDNN_DATA_INT8:
+    case CUDNN_DATA_UINT8:
+    case CUDNN_DATA_BOOLEAN:
+    case CUDNN_DATA_FP8_E4M3:
+    case CUDNN_DATA_FP8_E5M2: return 1;
+    default: return 4;
+    }
 }
 
 size_t sim_dnn_bytes(const struct cudnnTensorStruct *t)
 {
     int64_t last = 0;
     for (int i = 0; i < t->n; i++) last += (int64_t)(t->dim[i] - 1) * t->stride[i];
-    return (size_t)(last + 1) * size_of(t->type);
+    return (size_t)(last + 1) * sim_dnn_size(t->type);
 }
 
 int sim_dnn_packed(const struct cudnnTensorStruct *t)
@@ -75,20 +88,42 @@ int64_t sim_dnn_at(const struct cudnnTensorStruct *t, int64_t i)
 
 double sim_dnn_get(const struct cudnnTensorStruct *t, const void *p, int64_t at)
 {
-    return t->type == CUDNN_DATA_DOUBLE ? ((const double *)p)[at] : ((const float *)p)[at];
+    switch (t->type) {
+    case CUDNN_DATA_DOUBLE: return ((const double *)p)[at];
+    case CUDNN_DATA_HALF: return sim_half_float(((const uint16_t *)p)[at]);
+    case CUDNN_DATA_BFLOAT16: return sim_bfloat_float(((const uint16_t *)p)[at]);
+    default: return ((const float *)p)[at];
+    }
 }
 
 void sim_dnn_put(const struct cudnnTensorStruct *t, void *p, int64_t at, double x)
 {
-    if (t->type == CUDNN_DATA_DOUBLE)
-        ((double *)p)[at] = x;
-    else
-        ((float *)p)[at] = (float)x;
+    switch (t->type) {
+    case CUDNN_DATA_DOUBLE: ((double *)p)[at] = x; break;
+    case CUDNN_DATA_HALF: ((uint16_t *)p)[at] = sim_float_half((float)x); break;
+    case CUDNN_DATA_BFLOAT16: ((uint16_t *)p)[at] = sim_float_bfloat((float)x); break;
+    default: ((float *)p)[at] = (float)x;
+    }
+}
+
+void sim_dnn_blend(const struct cudnnTensorStruct *t, void *p, int64_t at, double x, double beta)
+{
+    sim_dnn_put(t, p, at, beta == 0 ? x : x + beta * sim_dnn_get(t, p, at));
 }
 
 double sim_dnn_scale(const struct cudnnTensorStruct *t, const void *p)
 {
     return t->type == CUDNN_DATA_DOUBLE ? *(const double *)p : *(const float *)p;
+}
+
+cudnnStatus_t sim_dnn_create(void **out, size_t bytes)
+{
+    if (!out)
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "no room for the descriptor");
+    *out = calloc(1, bytes);
+    return *out
+               ? CUDNN_STATUS_SUCCESS
+               : sim_dnn_fail(CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED, "no host memory");
 }
 
 API cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t *out)
@@ -176,35 +211,5 @@ API cudnnStatus_t cudnnGetTensor4dDescriptor(const cudnnTensorDescriptor_t t, cu
     if (type) *type = t->type;
     for (int i = 0; i < 8; i++)
         if (out[i]) *out[i] = i < 4 ? t->dim[i] : t->stride[i - 4];
-    return CUDNN_STATUS_SUCCESS;
-}
-
-API cudnnStatus_t cudnnCreateActivationDescriptor(cudnnActivationDescriptor_t *out)
-{
-    if (!out)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "no room for the descriptor");
-    *out = calloc(1, sizeof **out);
-    return *out
-               ? CUDNN_STATUS_SUCCESS
-               : sim_dnn_fail(CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED, "no host memory");
-}
-
-API cudnnStatus_t cudnnSetActivationDescriptor(cudnnActivationDescriptor_t a,
-                                               cudnnActivationMode_t mode,
-                                               cudnnNanPropagation_t nan, double coef)
-{
-    if (!a) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "the descriptor is NULL");
-    if (mode < CUDNN_ACTIVATION_SIGMOID || mode > CUDNN_ACTIVATION_SWISH ||
-        (nan != CUDNN_PROPAGATE_NAN && nan != CUDNN_NOT_PROPAGATE_NAN))
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "activation %d, NaN %d", (int)mode, (int)nan);
-    if (mode > CUDNN_ACTIVATION_ELU)
-        return sim_dnn_fail(CUDNN_STATUS_NOT_SUPPORTED, "activation %d", (int)mode);
-    *a = (struct cudnnActivationStruct){mode, nan, coef, 1};
-    return CUDNN_STATUS_SUCCESS;
-}
-
-API cudnnStatus_t cudnnDestroyActivationDescriptor(cudnnActivationDescriptor_t a)
-{
-    free(a);
     return CUDNN_STATUS_SUCCESS;
 }

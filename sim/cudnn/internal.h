@@ -21,6 +21,19 @@ struct cudnnActivationStruct {
     cudnnNanPropagation_t nan;
     double coef;
     int set;
+    double beta; /* of SWISH */
+};
+struct cudnnFilterStruct {
+    struct cudnnTensorStruct t; /* K, C, and the places */
+    cudnnTensorFormat_t format;
+};
+struct cudnnConvolutionStruct {
+    int n, set, groups; /* n: of the places */
+    int pad[MAX_DIMS], stride[MAX_DIMS], dilation[MAX_DIMS];
+    cudnnConvolutionMode_t mode;
+    cudnnDataType_t compute;
+    cudnnMathType_t math;
+    cudnnReorderType_t reorder;
 };
 
 /* Remembers text for cudnnGetLastErrorString and returns status. */
@@ -40,9 +53,23 @@ double sim_dnn_get(const struct cudnnTensorStruct *t, const void *p, int64_t at)
 void sim_dnn_put(const struct cudnnTensorStruct *t, void *p, int64_t at, double x);
 /* Offset of element i in row-major order of the dimensions. */
 int64_t sim_dnn_at(const struct cudnnTensorStruct *t, int64_t i);
-/* alpha and beta are float for float tensors, double for double. */
+/* Adds beta times what is there, which beta 0 does not read. */
+void sim_dnn_blend(const struct cudnnTensorStruct *t, void *p, int64_t at, double x, double beta);
+/* As sim_dnn_tensor, of a filter. */
+cudnnStatus_t sim_dnn_filter(const struct cudnnFilterStruct *w, const char *what);
+/* Bytes of an element. */
+size_t sim_dnn_size(cudnnDataType_t type);
+/* A calloc for a descriptor, with the answer of its Create call. */
+cudnnStatus_t sim_dnn_create(void **out, size_t bytes);
+/* Strides of a packed tensor in this format; 0 when the format is none that is computed here. */
+int sim_dnn_strides(cudnnTensorFormat_t format, int n, const int *dim, int *stride);
+/* f(x) of an activation that is set. */
+double sim_dnn_activate(const struct cudnnActivationStruct *a, double x);
+/* alpha and beta are double for double tensors, else float. */
 double sim_dnn_scale(const struct cudnnTensorStruct *t, const void *p);
 
+#define IN(p, d)  sim_device_range((p), sim_dnn_bytes(d), 0)
+#define OUT(p, d) sim_device_range((p), sim_dnn_bytes(d), 1)
 #define CHECK(expression)                                  \
     do {                                                   \
         cudnnStatus_t check_ = (expression);               \
