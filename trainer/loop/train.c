@@ -109,6 +109,7 @@ static pt_status open_all(run *r)
                             .lr = o->lr,
                             .weight_decay = o->weight_decay,
                             .clip = o->clip,
+                            .smoothing = o->label_smoothing,
                             .schedule = (pt_schedule)o->schedule,
                             .steps = o->steps,
                             .warmup = o->warmup,

@@ -108,6 +108,7 @@ static pt_status op_attempt(void *user, pt_fragment *f, pt_attempt *got)
     b->pass.backward = !b->evaluate;
     b->pass.inference = b->evaluate;
     b->pass.predict = b->predicted != NULL;
+    if (!b->evaluate) b->pass.smoothing = t->o.smoothing; /* a net is measured without */
     b->pass.gather_rows = f->gather_rows ? f->gather_rows : t->o.gather_rows;
     st = pt_net_pass(t->net, &f->device, &f->shape, &b->pass);
     got->forward = b->pass.did_forward;

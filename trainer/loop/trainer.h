@@ -14,6 +14,7 @@ typedef struct pt_trainer_options {
     pt_on_floor on_floor;
     uint64_t seed;
     double lr, weight_decay, clip; /* clip 0: none */
+    double smoothing;              /* of the labels, 0..1: see pt_pass */
     pt_schedule schedule;
     int64_t steps, warmup; /* of the schedule */
     float augment;         /* strength 0..1 */
