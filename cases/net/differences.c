@@ -11,14 +11,20 @@ typedef struct problem {
     pt_pass pass; /* what every pass of it is like */
 } problem;
 
-static void open_problem(problem *p, int64_t points)
+static void open_with(problem *p, int64_t points, const real *class_weight)
 {
     pt_augment none = {0};
     uint32_t key = 0;
     rig_open(&p->r, &(rig_options){.scenes = 1, .points = {points}, .width0 = 4, .voxel = 0.1f});
-    ck_assert_int_eq(pt_fragment_join(p->r.scene, &key, 1, PT_ROOM_CLASSES, NULL, &p->f), PT_OK);
+    ck_assert_int_eq(pt_fragment_join(p->r.scene, &key, 1, PT_ROOM_CLASSES, class_weight, &p->f),
+                     PT_OK);
     p->pass = (pt_pass){.divisor = pt_fragment_valid_weight(p->f)};
     ck_assert_int_eq(pt_stage_up(&p->r.t->device, p->f, &none), PT_OK);
+}
+
+static void open_problem(problem *p, int64_t points)
+{
+    open_with(p, points, NULL);
 }
 
 static void close_problem(problem *p)
@@ -27,6 +33,8 @@ static void close_problem(problem *p)
     pt_fragment_free(p->f);
     rig_close(&p->r);
 }
+
+static const real weights[PT_ROOM_CLASSES] = {0.25, 2, 0, 3, 1.5, 0.75};
 
 static double loss_of(problem *p, int backward)
 {
@@ -97,6 +105,17 @@ START_TEST(the_gradient_of_smoothed_labels_agrees_with_central_differences)
     p.pass.smoothing = 0.3;
     ck_assert_double_gt(fabs(loss_of(&p, 0) - plain), 1e-3 * plain);
     agrees(&p, 10);
+    close_problem(&p);
+}
+END_TEST
+
+START_TEST(the_gradient_of_weighted_classes_agrees_with_central_differences)
+{
+    problem p;
+    open_with(&p, 500, weights);
+    agrees(&p, 10);
+    p.pass.smoothing = 0.3;
+    agrees(&p, 5);
     close_problem(&p);
 }
 END_TEST

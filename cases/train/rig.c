@@ -101,8 +101,11 @@ void rig_open(rig *r, const rig_options *o)
                             .weight_decay = 0.01,
                             .clip = o->clip,
                             .smoothing = o->smoothing,
+                            .weighted = o->class_weight != NULL,
                             .steps = 100,
                             .augment = 1};
+    for (int c = 0; o->class_weight && c < PT_ROOM_CLASSES; c++)
+        t.class_weight[c] = o->class_weight[c];
     for (int s = 0; s < o->scenes; s++) {
         float voxel = o->voxel > 0 ? o->voxel : 0.1f;
         int i = 0;

@@ -18,6 +18,7 @@ typedef struct rig_options {
     pt_norm norm;
     int width0; /* channels of level 0; the others are 2 and 4 times it. Default 8 */
     double clip, smoothing;
+    const real *class_weight; /* [PT_ROOM_CLASSES]; default: all 1 */
 } rig_options;
 
 /* Copies of everything that a batch may change. */

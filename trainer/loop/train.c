@@ -7,6 +7,7 @@
 #include "loop/evaluate.h"
 #include "loop/log.h"
 #include "loop/trainer.h"
+#include "loop/weights.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -115,6 +116,7 @@ static pt_status open_all(run *r)
                             .warmup = o->warmup,
                             .augment = o->augment,
                             .gather_rows = o->gather_rows};
+    TRY(pt_class_weights(o->class_weights, r->data, &t));
     r->scene = calloc((size_t)o->batch, sizeof *r->scene);
     r->key = calloc((size_t)o->batch, sizeof *r->key);
     if (!r->scene || !r->key) {

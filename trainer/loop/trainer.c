@@ -18,6 +18,11 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+const real *pt_class_weights_of(const pt_trainer_options *o)
+{
+    return o->weighted ? o->class_weight : NULL;
+}
+
 double pt_learning_rate(const pt_trainer_options *o, int64_t step)
 {
     if (step < o->warmup) return o->lr * (double)(step + 1) / (double)o->warmup;
@@ -300,9 +305,9 @@ pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t
     for (int s = 0; s < n; s++) out->points += sizes[s] = scenes[s].n;
     pt_probe_bound(pt_recover_bound(sizes, n, t->o.split));
     TRY(pt_ledger_open(ledger, sizes, n));
-    TRY(pt_fragment_join(scenes, keys, n, t->o.net.classes, NULL, &whole));
+    TRY(pt_fragment_join(scenes, keys, n, t->o.net.classes, pt_class_weights_of(&t->o), &whole));
     b.divisor = pt_fragment_valid_weight(whole);
-    if (b.divisor <= 0) b.divisor = 1; /* no valid label: the loss and its gradient are 0 */
+    if (b.divisor <= 0) b.divisor = 1; /* nothing has a weight: the loss and its gradient are 0 */
     TRY(twice(t, out, start_batch));
     pt_recover_options ro = {.split = {t->o.split, t->halo, HALF_WORTH},
                              .on_floor = t->o.on_floor,
