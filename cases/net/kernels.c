@@ -425,7 +425,7 @@ START_TEST(loss_gradient_and_confusion_match)
     EACH(int64_t, pn, sizes)
     for (int classes = 2; classes <= 20; classes += 9) {
         int64_t v = *pn > 1000 ? 3001 : *pn, size = v * classes;
-        double divisor = 777.5;
+        double divisor = 777.5, smoothing = classes == 2 ? 0 : classes == 11 ? 0.1 : 1;
         state = 707 + (uint64_t)size;
         real *logp = reals(size, -9, -0.01), *weight = reals(classes, 0, 2);
         weight[1] = 0; /* a class that is ignored */
@@ -441,16 +441,17 @@ START_TEST(loss_gradient_and_confusion_match)
         int32_t *dn = UP(count, size);
         double *dl = UP(loss, v);
         unsigned long long *dc = UP(confusion, classes * classes);
-        ran(pt_k_loss(&D, v, classes, dp, dn, dw, divisor, dd, dl, dc));
+        ran(pt_k_loss(&D, v, classes, dp, dn, dw, divisor, smoothing, dd, dl, dc));
         DOWN(dd, got, size);
         DOWN(dl, loss, v);
         DOWN(dc, gotc, classes * classes);
-        ref_loss(v, classes, logp, count, weight, divisor, want, scale, wloss, confusion);
-        /* all in double (sum of `classes` terms, exp to an ulp, 4 more), then rounded to real */
-        close_to(got, want, scale, size, 1 + (classes + 6) * (DBL_EPSILON / EPS), "dlogits", size);
+        ref_loss(v, classes, logp, count, weight, divisor, smoothing, want, scale, wloss,
+                 confusion);
+        /* all in double (sum of `classes` terms, exp to an ulp, 7 more), then rounded to real */
+        close_to(got, want, scale, size, 1 + (classes + 9) * (DBL_EPSILON / EPS), "dlogits", size);
         for (int64_t i = 0; i < v; i++)
             ck_assert_msg(fabsl(loss[i] - wloss[i]) <=
-                              (classes + 3) * DBL_EPSILON * fabsl(wloss[i]),
+                              (2 * classes + 6) * DBL_EPSILON * fabsl(wloss[i]),
                           "loss of size %lld: [%lld] is %.17g, not %.17Lg", (long long)size,
                           (long long)i, loss[i], wloss[i]);
         SAME(gotc, confusion, classes * classes, "confusion", size);

@@ -20,19 +20,6 @@ static void dense_enough(const rig *r)
                   pairs);
 }
 
-/* Runs the batch under a budget of this share of the room it takes unsplit. */
-static void run_on_budget(rig *r, double share, uint64_t room)
-{
-    char rule[96];
-    snprintf(rule, sizeof rule, "cudaMalloc budget=%llu -> oom",
-             (unsigned long long)((double)r->live + share * (double)room));
-    rig_run(r, rule, NULL);
-    ck_assert_msg(r->status == PT_OK, "%s: %s", rule, r->error.message);
-    ck_assert_msg(r->result.dropped == 0, "%s: %lld points dropped", rule,
-                  (long long)r->result.dropped);
-    rig_check_invariants(r, rule);
-}
-
 /* Splits as the options say under a budget, and compares with the unsplit gradient. */
 static void equal_under_budget(const rig_options *o, double share, int scene, int space)
 {
@@ -43,7 +30,7 @@ static void equal_under_budget(const rig_options *o, double share, int scene, in
     dense_enough(&r);
     real *whole = rig_copy(&r, r.grad);
     double loss = r.result.loss;
-    run_on_budget(&r, share, r.result.bytes_peak - r.result.bytes_baseline);
+    rig_run_on_budget(&r, share, r.result.bytes_peak - r.result.bytes_baseline);
     const pt_recover_stats *s = &r.result.recover;
     ck_assert_msg(s->splits_scene >= scene && s->splits_space >= space,
                   "the budget did not bite: %lld scene and %lld spatial splits",

@@ -3,6 +3,7 @@
 #include "data.h"
 #include <check.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,8 +100,12 @@ void rig_open(rig *r, const rig_options *o)
                             .lr = 1e-3,
                             .weight_decay = 0.01,
                             .clip = o->clip,
+                            .smoothing = o->smoothing,
+                            .weighted = o->class_weight != NULL,
                             .steps = 100,
                             .augment = 1};
+    for (int c = 0; o->class_weight && c < PT_ROOM_CLASSES; c++)
+        t.class_weight[c] = o->class_weight[c];
     for (int s = 0; s < o->scenes; s++) {
         float voxel = o->voxel > 0 ? o->voxel : 0.1f;
         int i = 0;
@@ -145,6 +150,18 @@ void rig_run(rig *r, const char *rules, uint64_t *fired)
     if (fired) *fired = oomproof_fired(0);
     oomproof_disarm();
     if (r->status == PT_OK || pt_classify(&r->error) != PT_CLASS_FATAL) read_state(r, &r->end);
+}
+
+void rig_run_on_budget(rig *r, double share, uint64_t room)
+{
+    char rule[96];
+    snprintf(rule, sizeof rule, "cudaMalloc budget=%llu -> oom",
+             (unsigned long long)((double)r->live + share * (double)room));
+    rig_run(r, rule, NULL);
+    ck_assert_msg(r->status == PT_OK, "%s: %s", rule, r->error.message);
+    ck_assert_msg(r->result.dropped == 0, "%s: %lld points dropped", rule,
+                  (long long)r->result.dropped);
+    rig_check_invariants(r, rule);
 }
 
 double rig_distance(const rig *r, const real *a, const real *reference)

@@ -17,7 +17,8 @@ typedef struct rig_options {
     int convs; /* default 1 */
     pt_norm norm;
     int width0; /* channels of level 0; the others are 2 and 4 times it. Default 8 */
-    double clip;
+    double clip, smoothing;
+    const real *class_weight; /* [PT_ROOM_CLASSES]; default: all 1 */
 } rig_options;
 
 /* Copies of everything that a batch may change. */
@@ -46,6 +47,10 @@ void rig_close(rig *r);
 /* One batch from the start state under these rules (NULL: none), everything of it recorded. The
  * rules are disarmed afterwards; *fired (may be NULL): how often rule 0 fired. */
 void rig_run(rig *r, const char *rules, uint64_t *fired);
+
+/* The batch on a card with this share of the room that it takes unsplit; it must not lose points.
+ */
+void rig_run_on_budget(rig *r, double share, uint64_t room);
 
 /* max|a - b| / max(max|g_tensor|, 1e-3 max|g|), the worst over all tensors (design, section 6). */
 double rig_distance(const rig *r, const real *a, const real *reference);

@@ -84,11 +84,11 @@ pt_status pt_k_norm_columns(pt_device *d, int64_t v, int c, int per_row, const r
                             real *dbeta, double *tmp);
 
 /* ---- loss.cu ---- */
-/* logp [V, K] -> dlogits [V, K], loss of each voxel, both over divisor; confusion [K, K] counted up
- */
+/* logp [V, K] -> dlogits [V, K], loss of each voxel, both over divisor; confusion [K, K] counted
+ * up. smoothing: share of a point's target that is spread over all classes */
 pt_status pt_k_loss(pt_device *d, int64_t v, int classes, const real *logp, const int32_t *count,
-                    const real *weight, double divisor, real *dlogits, double *loss,
-                    unsigned long long *confusion);
+                    const real *weight, double divisor, double smoothing, real *dlogits,
+                    double *loss, unsigned long long *confusion);
 /* the most likely class of each point, the first of equals: out[p] for its voxel member[p] */
 pt_status pt_k_predict(pt_device *d, int64_t n, int classes, const real *logp,
                        const int32_t *member, int32_t *out);

@@ -55,7 +55,7 @@ void ref_norm_columns(int64_t v, int c, int per_row, const real *x, const real *
 
 /* ---- ref_loss.c ---- */
 void ref_loss(int64_t v, int classes, const real *logp, const int32_t *count, const real *weight,
-              double divisor, wide *dlogits, wide *scale, wide *loss,
+              double divisor, double smoothing, wide *dlogits, wide *scale, wide *loss,
               unsigned long long *confusion);
 
 void ref_predict(int64_t n, int classes, const real *logp, const int32_t *member, int32_t *out);

@@ -3,7 +3,8 @@
 #include <math.h>
 
 void ref_loss(int64_t v, int classes, const real *logp, const int32_t *count, const real *weight,
-              double divisor, wide *dlogits, wide *scale, wide *loss, unsigned long long *confusion)
+              double divisor, double smoothing, wide *dlogits, wide *scale, wide *loss,
+              unsigned long long *confusion)
 {
     for (int64_t i = 0; i < v; i++) {
         const real *lp = logp + i * classes;
@@ -16,12 +17,14 @@ void ref_loss(int64_t v, int classes, const real *logp, const int32_t *count, co
         for (int label = 0; label < classes; label++)
             for (int32_t p = 0; p < count[i * classes + label]; p++) {
                 wide w = weight[label] / (wide)divisor;
-                loss[i] -= w * lp[label];
                 confusion[label * classes + best]++;
                 for (int c = 0; c < classes; c++) {
                     wide prob = expl(lp[c]);
-                    dlogits[i * classes + c] += w * (prob - (c == label));
-                    scale[i * classes + c] += w * (prob + (c == label));
+                    wide target =
+                        (wide)smoothing / classes + (c == label ? 1 - (wide)smoothing : 0);
+                    if (target > 0) loss[i] -= w * target * lp[c];
+                    dlogits[i * classes + c] += w * (prob - target);
+                    scale[i * classes + c] += w * (prob + target);
                 }
             }
     }

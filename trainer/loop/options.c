@@ -66,6 +66,11 @@ static const entry table[] = {
     {"lr", NUMBER, F(lr), 0, 1e3, 0, T, "X", "learning rate of AdamW (0.001)"},
     {"weight-decay", NUMBER, F(weight_decay), 0, 1e3, 0, T, "X", "decoupled (0.01)"},
     {"clip", NUMBER, F(clip), 0, 1e30, 0, T, "NORM", "of the whole gradient (0: off)"},
+    {"label-smoothing", NUMBER, F(label_smoothing), 0, 1, 0, T, "X",
+     "share of a point's target that is spread over all classes (0)"},
+    {"class-weights", TEXT, F(class_weights), 0, 0, 0, T, "WHAT",
+     "none | inverse: by how rare a class is in --data | FILE: label and weight a\n"
+     "line; what a point of a class counts in the loss (none)"},
     {"warmup", WHOLE64, F(warmup), 0, 1LL << 40, 0, T, "N", "batches of a rising rate (0)"},
     {"schedule", WORD, F(schedule), 0, 0, "constant cosine poly", T, "KIND",
      "cosine | poly | constant (cosine)"},

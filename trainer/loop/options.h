@@ -10,12 +10,13 @@ typedef struct pt_options {
     pt_command command;
     const char **data, **val; /* as given, in order */
     int ndata, nval;
-    const char *classes, *checkpoint, *log, *out, *tensorboard;
+    const char *classes, *class_weights, *checkpoint, *log, *out, *tensorboard;
     int batch, convs, skip_bad, quiet;
     int64_t steps, warmup, gather_rows, val_every, checkpoint_every;
     uint64_t seed;
     float voxel, augment;
-    double lr, weight_decay, clip, max_dropped; /* max_dropped: a share, 0.01 = 1 % */
+    double lr, weight_decay, clip, label_smoothing,
+        max_dropped; /* max_dropped: a share, 0.01 = 1 % */
     int allocator, norm, split, on_floor, on_error, on_nan, schedule; /* of their enums */
 } pt_options;
 

@@ -7,6 +7,7 @@
 #include "loop/checkpoint.h"
 #include "loop/evaluate.h"
 #include "loop/log.h"
+#include "loop/weights.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -101,11 +102,13 @@ static pt_status open_all(run *r)
                             .lr = o->lr,
                             .weight_decay = o->weight_decay,
                             .clip = o->clip,
+                            .smoothing = o->label_smoothing,
                             .schedule = (pt_schedule)o->schedule,
                             .steps = o->steps,
                             .warmup = o->warmup,
                             .augment = o->augment,
                             .gather_rows = o->gather_rows};
+    TRY(pt_class_weights(o->class_weights, r->data, &t));
     int most = PT_MAX_SCENES; /* of a batch */
     r->scene = calloc((size_t)most, sizeof *r->scene);
     r->key = calloc((size_t)most, sizeof *r->key);

@@ -7,6 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+const real *pt_class_weights_of(const pt_trainer_options *o)
+{
+    return o->weighted ? o->class_weight : NULL;
+}
+
 double pt_learning_rate(const pt_trainer_options *o, int64_t step)
 {
     if (step < o->warmup) return o->lr * (double)(step + 1) / (double)o->warmup;
@@ -97,6 +102,7 @@ static pt_status op_attempt(void *user, pt_fragment *f, pt_attempt *got)
     b->pass.backward = !b->evaluate;
     b->pass.inference = b->evaluate;
     b->pass.predict = b->predicted != NULL;
+    if (!b->evaluate) b->pass.smoothing = t->o.smoothing; /* a net is measured without */
     b->pass.gather_rows = f->gather_rows ? f->gather_rows : t->o.gather_rows;
     st = pt_net_pass(t->net, &f->device, &f->shape, &b->pass);
     got->forward = b->pass.did_forward;
@@ -291,9 +297,9 @@ pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t
     }
     pt_probe_bound(pt_recover_bound(sizes, n, t->o.split));
     TRY(pt_ledger_open(ledger, sizes, n));
-    TRY(pt_fragment_join(scenes, keys, n, t->o.net.classes, NULL, &whole));
+    TRY(pt_fragment_join(scenes, keys, n, t->o.net.classes, pt_class_weights_of(&t->o), &whole));
     b.divisor = pt_fragment_valid_weight(whole);
-    if (b.divisor <= 0) b.divisor = 1; /* no valid label: the loss and its gradient are 0 */
+    if (b.divisor <= 0) b.divisor = 1; /* nothing has a weight: the loss and its gradient are 0 */
     TRY(twice(t, out, start_batch));
     pt_recover_options ro = {.split = {t->o.split, t->halo, PT_HALF_WORTH},
                              .on_floor = t->o.on_floor,

@@ -14,6 +14,9 @@ typedef struct pt_trainer_options {
     pt_on_floor on_floor;
     uint64_t seed;
     double lr, weight_decay, clip; /* clip 0: none */
+    double smoothing;              /* of the labels, 0..1: see pt_pass */
+    int weighted;                  /* classes have the weights below, and not all 1 */
+    real class_weight[PT_MAX_CLASSES];
     pt_schedule schedule;
     int64_t steps, warmup; /* of the schedule */
     float augment;         /* strength 0..1 */
@@ -78,6 +81,9 @@ void pt_trainer_close(pt_trainer *t);
  * go on. */
 pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t *keys, int n,
                            pt_ledger *ledger, pt_batch_result *out);
+
+/* The weight of each class in the loss, for pt_fragment_join; NULL: all 1. */
+const real *pt_class_weights_of(const pt_trainer_options *o);
 
 double pt_learning_rate(const pt_trainer_options *o, int64_t step);
 

@@ -44,7 +44,8 @@ int pt_watch_again(void *user)
     pt_attempt got = {0};
     pt_status st = PT_OK;
     if (t->o.net.norm == PT_NORM_BATCH) return 1; /* its pieces have statistics of their own */
-    TRY(pt_fragment_join(a->scenes, a->keys, a->n, t->o.net.classes, NULL, &whole));
+    TRY(pt_fragment_join(a->scenes, a->keys, a->n, t->o.net.classes, pt_class_weights_of(&t->o),
+                         &whole));
     for (int64_t i = 0; i < whole->shape.points; i++)
         if (a->ledger->fate[whole->host.slot[i]][whole->host.point[i]] != PT_FATE_TRAINED)
             whole->host.label[i] = PT_IGNORE;

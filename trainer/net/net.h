@@ -2,7 +2,8 @@
  *
  * Three levels, widths 32/64/128 (by default), a 3^3 stem, `convs` 3^3 convolutions a level on the
  * way down and up, stride-2 2^3 convolutions between levels, skips by concatenation, a linear head.
- * The loss of a batch is sum over own points of w[label] * CE / divisor; every voxel is weighted by
+ * The loss of a batch is sum over own points of w[label] * CE / divisor, CE against a target that
+ * may be smoothed; every voxel is weighted by
  * its own points per label, so pieces of a batch add up to the whole. */
 #ifndef PT_NET_H
 #define PT_NET_H
@@ -54,6 +55,7 @@ int pt_net_halo(const pt_net_options *o);
 typedef struct pt_pass {
     /* in */
     double divisor;      /* valid weight of the whole batch, > 0 */
+    double smoothing;    /* share of a target that is spread over all classes, 0: none */
     int64_t gather_rows; /* rows a gather workspace may have; 0: as many as needed */
     int backward;        /* 0: forward and loss only (validation, finite differences) */
     int inference;       /* 1: batch norm by its running statistics; without backward */

@@ -133,8 +133,8 @@ static pt_status loss(pt_run *r, real *logits, const real *class_weight, pt_pass
     TRY(pt_zero(d, confusion, cells * sizeof *confusion));
     TRY(pt_dnn_log_softmax(d, v, classes, logits, logits));
     if (pass->predict) TRY(predict(r, logits, pass));
-    TRY(pt_k_loss(d, v, classes, logits, r->levels.count, class_weight, pass->divisor, logits, each,
-                  confusion));
+    TRY(pt_k_loss(d, v, classes, logits, r->levels.count, class_weight, pass->divisor,
+                  pass->smoothing, logits, each, confusion));
     TRY(pt_k_sum(d, v, each, total, tmp));
     TRY(pt_copy_down(d, &pass->loss, total, sizeof pass->loss));
     TRY(pt_copy_down(d, pass->confusion, confusion, cells * sizeof *confusion));

@@ -1,0 +1,154 @@
+/* learning.c - settings of what is learnt and how, in double: with each of them, pieces of a batch
+ * still add up to the batch. */
+#include "case.h"
+#include "rig.h"
+#include <math.h>
+
+#define EXACT 1e-12 /* design, section 6: double */
+
+/* Small scenes, which are taken apart one by one, and a dense one, which is cut with its halo. */
+static const rig_options small = {
+    .scenes = 3, .points = {3000, 2500, 2800}, .voxel = 0.2f, .allocator = PT_ALLOC_DIRECT};
+static const rig_options dense = {.scenes = 3,
+                                  .points = {30000, 1500, 1200},
+                                  .voxel = 0.12f,
+                                  .width0 = 4,
+                                  .allocator = PT_ALLOC_DIRECT};
+
+typedef void change(rig *r); /* what the setting needs besides its option */
+
+/* The batch without the setting, with it, and with it on a card that is too small. */
+static void stays_exact_on(const rig_options *plain, const rig_options *o, double share, int space,
+                           change *prepare)
+{
+    rig r;
+    rig_open(&r, plain);
+    if (prepare) prepare(&r);
+    rig_run(&r, NULL, NULL);
+    real *without = rig_copy(&r, r.grad);
+    rig_close(&r);
+    rig_open(&r, o);
+    if (prepare) prepare(&r);
+    rig_run(&r, NULL, NULL);
+    ck_assert_msg(r.status == PT_OK, "%s", r.error.message);
+    real *whole = rig_copy(&r, r.grad);
+    double loss = r.result.loss, changed = rig_distance(&r, whole, without);
+    rig_run_on_budget(&r, share, r.result.bytes_peak - r.result.bytes_baseline);
+    const pt_recover_stats *s = &r.result.recover;
+    ck_assert_msg(s->splits_scene >= 1 && s->splits_space >= space,
+                  "the budget did not bite: %lld scene and %lld spatial splits",
+                  (long long)s->splits_scene, (long long)s->splits_space);
+    double e = rig_distance(&r, r.grad, whole), l = fabs(r.result.loss - loss) / fabs(loss);
+    printf("%lld scene, %lld spatial splits: gradient off by %.2g, loss by %.2g; the setting moves "
+           "the gradient by %.2g\n",
+           (long long)s->splits_scene, (long long)s->splits_space, e, l, changed);
+    ck_assert_msg(changed > 1e-3, "the setting does nothing: the gradient moves by %.3g", changed);
+    ck_assert_msg(e <= EXACT && l <= EXACT, "the gradient is off by %.3g, the loss by %.3g", e, l);
+    free(without);
+    free(whole);
+    rig_close(&r);
+}
+
+static void stays_exact(void (*set)(rig_options *), change *prepare)
+{
+    rig_options a = small, b = dense;
+    set(&a);
+    set(&b);
+    stays_exact_on(&small, &a, 0.55, 0, prepare);
+    stays_exact_on(&dense, &b, 0.82, 1, prepare);
+}
+
+static void smooth(rig_options *o)
+{
+    o->smoothing = 0.2;
+}
+
+START_TEST(pieces_of_smoothed_labels_add_up)
+{
+    stays_exact(smooth, NULL);
+}
+END_TEST
+
+/* A class of weight 0 among them, and every third point of scene 0 and all of scene 1 have no
+ * label: the weight is spread unevenly over the pieces. */
+static const real weights[PT_ROOM_CLASSES] = {0.25, 2, 0, 3, 1.5, 0.75};
+
+static void weigh(rig_options *o)
+{
+    o->class_weight = weights;
+}
+
+static void ignore_many(rig *r)
+{
+    for (int64_t i = 0; i < r->scene[0].n; i += 3) r->scene[0].label[i] = PT_IGNORE;
+    for (int64_t i = 0; i < r->scene[1].n; i++) r->scene[1].label[i] = PT_IGNORE;
+}
+
+START_TEST(pieces_of_weighted_and_ignored_classes_add_up)
+{
+    stays_exact(weigh, ignore_many);
+}
+END_TEST
+
+START_TEST(pieces_of_weighted_and_smoothed_labels_add_up)
+{
+    rig_options o = dense;
+    weigh(&o);
+    smooth(&o);
+    stays_exact_on(&dense, &o, 0.82, 1, ignore_many);
+}
+END_TEST
+
+/* Arms a rule that fails every fragment which holds scene 1. */
+static void fail_scene_1(void *user, const pt_fragment *f)
+{
+    char error[128];
+    int has = 0;
+    (void)user;
+    for (int s = 0; s < f->shape.scenes; s++) has |= f->member[s].position == 1;
+    if (has)
+        ck_assert_int_eq(oomproof_arm("cudaMalloc phase=forward -> oom", error, sizeof error), 1);
+    else
+        oomproof_disarm();
+}
+
+static double weight_of(const pt_scene *s)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < s->n; i++)
+        if (s->label[i] >= 0) sum += (double)weights[s->label[i]];
+    return sum;
+}
+
+START_TEST(the_divisor_is_the_weight_of_the_whole_batch_also_after_a_drop)
+{
+    rig r;
+    rig_open(&r, &(rig_options){.scenes = 2,
+                                .points = {2500, 800},
+                                .voxel = 0.2f,
+                                .class_weight = weights,
+                                .allocator = PT_ALLOC_DIRECT});
+    double kept = weight_of(&r.scene[0]), all = kept + weight_of(&r.scene[1]);
+    ck_assert_msg(fabs(kept / all - 2500.0 / 3300) > 1e-3, "weights and points say the same");
+    r.t->hooks.before_attempt = fail_scene_1;
+    rig_run(&r, NULL, NULL);
+    r.t->hooks.before_attempt = NULL;
+    oomproof_disarm();
+    ck_assert_msg(r.status == PT_OK, "%s", r.error.message);
+    ck_assert_int_eq(r.result.dropped, 800);
+    real *dropped = rig_copy(&r, r.grad);
+    for (int64_t i = 0; i < r.scene[1].n; i++) r.scene[1].label[i] = PT_IGNORE;
+    rig_run(&r, NULL, NULL);
+    for (size_t i = 0; i < r.t->net->nparams; i++) r.grad[i] *= (real)(kept / all);
+    double e = rig_distance(&r, dropped, r.grad);
+    printf("scene 0 has %.4g of %.4g: gradient off by %.2g\n", kept, all, e);
+    ck_assert_msg(e <= EXACT, "the gradient is off by %.3g", e);
+    free(dropped);
+    rig_close(&r);
+}
+END_TEST
+
+static const case_entry cases[] = {
+#include "learning.def"
+};
+CASE_MAIN("learning")
