@@ -54,7 +54,7 @@ def body(i, f, links):
     if i.fixtures:
         rows = []
         for x in i.fixtures:
-            result = i.tests.get(f"field.{x['name']}", "not run here")
+            result = i.tests.get(f"field.{x['name']}") or i.tests.get(x["name"], "not run here")
             rows.append([(x["name"], "m"), (x.get("note", ""), "l"), x["fails"], x.get("expect", ""),
                          (result, {"passed": "good", "failed": "bad"}.get(result, ""))])
         out += ["<h2>Field failures</h2>", table(["recording", "what it is", "failures", "expected", "test"], rows)]
