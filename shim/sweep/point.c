@@ -167,6 +167,7 @@ static void become_child(op_result *r, op_mode mode)
     S.budgeted = mode == OP_BUDGET;
     S.depth++;
     op_judge_again();
+    op_counters_from(r, 0);
     sigaction(SIGALRM, &a, NULL);
     alarm((unsigned)op_sweep->timeout_s);
     if (S.depth == 1) own_files(r);
