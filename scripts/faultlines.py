@@ -1,5 +1,5 @@
-"""faultlines.py COUNTERS NOTES SWEEP.json OUT.json - which injected fault reached which line and branch of the recovery path:
-joins the counters of a sweep's children (OOMPROOF_COUNTERS=COUNTERS) with its JSON. NOTES holds the .gcno files;
+"""faultlines.py COUNTERS NOTES SWEEP.json OUT.json - which fault reached which line of the recovery path. Joins the
+counters of a sweep's runs (OOMPROOF_COUNTERS=COUNTERS) with its JSON. NOTES holds the .gcno files;
 COUNTERS/plain what ran without a fault. Reached: run after the fault was injected, in the run of that fault."""
 import glob
 import json

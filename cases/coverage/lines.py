@@ -1,5 +1,6 @@
-"""lines.py BUILD - the lines that each fault reached: what runs after every failure is reached by all, what runs before any by
-none, what only a lasting failure needs by those alone; and a pruned run has the lines of one that ran on."""
+"""lines.py BUILD - the lines that each fault reached, against what must hold of a recovery. What runs after every failure is
+reached by all, what runs before any by none, what only a lasting failure needs by those alone; and a pruned run has the lines
+of one that ran on."""
 import json
 import os
 import subprocess

@@ -1,5 +1,5 @@
-"""reached.py - the recovery path with, beside each line, how many injected faults reached it and which; and the lines that none
-did. From the JSON of scripts/faultlines.py."""
+"""reached.py - the recovery path, beside each line the injected faults that reached it; and the lines that none reached. From
+the JSON of scripts/faultlines.py."""
 from page import esc
 
 

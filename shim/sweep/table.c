@@ -1,6 +1,7 @@
 /* table.c - see table.h. */
 #include "table.h"
 #include "junit.h"
+#include <math.h>
 #include <string.h>
 
 static int same_site(const op_point *a, const op_point *b)
@@ -109,8 +110,11 @@ static void json_result(FILE *f, const op_sweep_file *s, int i, const op_tally *
         op_verdict_text[r->verdict]);
     fprintf(f, ",\"inherited_from\":%d,\"retries\":%lld,\"splits\":%lld,\"dropped\":%lld",
             r->inherited, (long long)r->retries, (long long)r->splits, (long long)r->dropped);
-    if (r->measure > 0) {
-        fprintf(f, ",\"measure\":%.3g,\"worst\":", r->measure);
+    if (r->measure != 0) { /* JSON has neither infinities nor NaN */
+        if (isfinite(r->measure))
+            fprintf(f, ",\"measure\":%.3g,\"worst\":", r->measure);
+        else
+            fputs(",\"measure\":null,\"worst\":", f);
         quoted(f, r->worst);
     }
     if (r->point < 0) fprintf(f, ",\"budget\":%llu", (unsigned long long)r->budget);
