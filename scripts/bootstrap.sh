@@ -39,12 +39,16 @@ if [ -n "$missing" ]; then
     # shellcheck disable=SC2086
     $as env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $missing >/dev/null
 fi
-# Useful, and done without where they cannot be had: zstd unpacks the PTX of programs built with nvcc's defaults.
-if [ ! -e /usr/include/zstd.h ] && command -v apt-get >/dev/null 2>&1; then
+# Useful, and done without where they cannot be had.
+useful() { # PACKAGE WITHOUT-IT
+    command -v apt-get >/dev/null 2>&1 || return 0
     if [ "$(id -u)" = 0 ]; then as=""; else as="sudo -n"; fi
-    $as env DEBIAN_FRONTEND=noninteractive timeout 60 apt-get install -y -qq libzstd-dev >/dev/null 2>&1 ||
-        echo "without libzstd-dev: the simulated device refuses fat binaries that are packed with zstd"
-fi
+    $as env DEBIAN_FRONTEND=noninteractive timeout 60 apt-get install -y -qq "$1" >/dev/null 2>&1 || echo "without $1: $2"
+}
+[ -e /usr/include/zstd.h ] ||
+    useful libzstd-dev "the simulated device refuses fat binaries that are packed with zstd"
+python3 -c 'import jsonschema' 2>/dev/null ||
+    useful python3-jsonschema "the tests of what programs read (reports/schema) are skipped"
 
 # ---- CUDA ----
 [ -x build/cuda/bin/nvcc ] && exit 0
