@@ -52,6 +52,8 @@ useful() { # package, what is not done without it
 [ -e /usr/include/zstd.h ] || useful libzstd-dev "the simulated device refuses fat binaries that are packed with zstd"
 python3 -c "import hypothesis" 2>/dev/null || /usr/bin/python3 -c "import hypothesis" 2>/dev/null ||
     useful python3-hypothesis "the cases properties.* are skipped"
+python3 -c "import jsonschema" 2>/dev/null || /usr/bin/python3 -c "import jsonschema" 2>/dev/null ||
+    useful python3-jsonschema "the tests of what programs read (reports/schema) are skipped"
 
 # ---- CUDA ----
 [ -x build/cuda/bin/nvcc ] && exit 0

@@ -26,5 +26,8 @@ if [ $# -eq 0 ]; then
     lcov --quiet --rc lcov_branch_coverage=1 --extract "$dir/all.info" '*/trainer/*' --output-file "$dir/recovery.info"
     genhtml --quiet --branch-coverage --output-directory build/reports/coverage "$dir/recovery.info"
     echo "open build/reports/coverage/index.html"
+    sh scripts/faultlines.sh "$build" build/reports/coverage/faults.json || failed=1
+    build/bin/oomproof report --html build/reports/coverage/faults.html build/reports/coverage/faults.json &&
+        echo "which fault reached which line: build/reports/coverage/faults.html, and the page of make demo"
 fi
 exit $failed

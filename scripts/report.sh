@@ -7,4 +7,5 @@ ctest --test-dir build -R '^field\.' -j2 --output-junit "$PWD/build/demo/field.x
 set -- build/demo/budget.jsonl build/demo/sweep.json build/demo/budgets.json build/demo/trace build/demo/field.xml \
     fixtures/field
 [ -d build/reports/mutants ] && set -- "$@" build/reports/mutants
+[ -e build/reports/coverage/faults.json ] && set -- "$@" build/reports/coverage/faults.json
 build/bin/oomproof report -o build/reports "$@"

@@ -74,6 +74,24 @@ ring) # a kill and a full disk leave what was recorded
     record --last 16 --faults 'cudaMalloc phase=forward nth=40 -> oom' -- $small >"$out" 2>&1
     expect 0 "as recorded" replay "$d/r.oomt" -- $small
     [ "$(wc -l <"$d/r.oomt")" -le 40 ] || fail "16 events were to be kept, not $(wc -l <"$d/r.oomt")" ;;
+junit) # what CI reads: as recorded, not as recorded, not started; and the page has it beside the recording
+    record --faults 'cudaMalloc phase=backward nth=3 -> oom' --note 'a <note>' -- $small >"$out" 2>&1
+    has() { # PATTERN...: each is in the file
+        for p; do grep -q "$p" "$d/j.xml" || fail "no '$p' in the JUnit: $(cat "$d/j.xml")"; done
+        python3 -c "import sys, xml.etree.ElementTree as x; x.parse(sys.argv[1])" "$d/j.xml" || fail "no XML"
+    }
+    expect 0 "as recorded" replay --junit "$d/j.xml" --repeat 2 --quiet "$d/r.oomt" -- $small
+    has 'tests="2" failures="0" errors="0" skipped="0"' 'name="r, run 1"' 'name="r, run 2"'
+    expect 1 "differs" replay --junit "$d/j.xml" --repeat 3 --quiet "$d/r.oomt" -- ${small%--allocator*}
+    has 'tests="3" failures="1" errors="0" skipped="2"' '<failure message="exit code 1">event 1 differs&#10;' \
+        'recorded: a &#60;note&#62;</failure>' '<skipped'
+    expect 4 "cannot be started" replay --junit "$d/j.xml" "$d/r.oomt" -- "$d/none"
+    has 'failures="0" errors="1"' '<testcase classname="replay" name="r"' '<error message="exit code 4">nothing was recorded'
+    replay --junit "$d/j.xml" --quiet "$d/r.oomt" -- $small >"$out" 2>&1
+    expect 0 "nothing was found wrong" "$bin/oomproof" report -o "$d/page" "$d/j.xml" "$d/r.oomt"
+    grep -q '>passed</td>' "$d/page/index.html" || fail "the page does not have the replay beside its recording"
+    expect 7 "cannot be written" replay --junit /nowhere/j.xml --quiet "$d/r.oomt" -- $small
+    expect 2 "is of a program that is run again" replay --junit "$d/j.xml" "$d/r.oomt" ;;
 reduce)
     demo="$bin/pointtrain train --data rooms:4,max=60000 --seed 21 --batch 4 --steps 1 --quiet --allocator direct"
     record --faults 'cudaMalloc budget=58MiB -> oom' -- $demo >"$out" 2>&1

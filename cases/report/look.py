@@ -7,7 +7,7 @@ import tempfile
 
 sys.path.insert(0, sys.argv[2])
 import chrome  # noqa: E402
-from samples import log, result, sweep  # noqa: E402
+from samples import lines_by_fault, log, result, sweep  # noqa: E402
 
 program = chrome.find()
 if not program:
@@ -18,11 +18,11 @@ with tempfile.TemporaryDirectory() as d:
     results = [result(k, m, "leak" if k == 7 else "recovered exactly", f"net/a_long_name_of_a_call_site_{k % 9}/gather")
                for k in range(1, 60) for m in ("once", "persistent")]
     results += [result(-1, "budget", budget=1000 + 50 * k) for k in range(8)]
-    for name, text in (("s.json", sweep(results)), ("l.jsonl", log(5))):
+    for name, text in (("s.json", sweep(results)), ("l.jsonl", log(5)), ("f.json", lines_by_fault())):
         with open(os.path.join(d, name), "w", encoding="utf-8") as f:
             f.write(text)
     subprocess.run([os.path.join(sys.argv[1], "bin/oomproof"), "report", "-o", d, os.path.join(d, "s.json"),
-                    os.path.join(d, "l.jsonl")], capture_output=True, check=False)
+                    os.path.join(d, "l.jsonl"), os.path.join(d, "f.json")], capture_output=True, check=False)
     browser = chrome.Chrome(program)
     for width, dark in ((360, False), (360, True), (1280, False), (1280, True)):
         browser.size(width, 900, width < 500)

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tempfile
 
-from samples import HOSTILE, log, result, sweep
+from samples import HOSTILE, lines_by_fault, log, result, sweep
 
 OOMPROOF = os.path.join(sys.argv[1], "bin/oomproof")
 failed = 0
@@ -59,6 +59,16 @@ with tempfile.TemporaryDirectory() as d:
     for text in ("the sweep was cut short", "no summary", "after 3 batches", "line 4 is not whole", "No such file", "left out"):
         want(text in page, f"the page says \"{text}\"")
     want(run.returncode == 0, f"what is missing is no finding: {run.returncode}")
+
+    # lines by fault: how many at each, named where a set of faults comes first, and those that none reached
+    run, page, md = report(put("faults.json", lines_by_fault()))
+    for text in ("3 faults reached 3 of 5 lines", "<details><summary>2</summary><ul class=faults><li>cudaMalloc net/a #1 once</li>",
+                 '<a href="#f0l1" title="the same faults as at line 1">2</a>', "<td>1/2</td><td>2</td>", "1 faults left no counters",
+                 "Never reached by an injected fault: 2 lines", "trainer/recovery/a.c:3</a> <code>before();</code></li>"):
+        want(text in page, f"the page says \"{text}\"")
+    want(page.count("in no run at all</span>") == 1 and "<script" not in page, "what no run reached is marked, and escaped")
+    run, page, md = report(put("faults.json", lines_by_fault()[:300]), put("more.json", '{"lines_by_fault":1,"faults":[],"files":[1]}'))
+    want(page.count("make coverage was stopped") == 2 and "Which fault" not in page, "lines by fault that are cut short")
 
     # a sweep of 10,000 points stays small
     many = [result(k, site=f"net/{k % 80}") for k in range(1, 10001)]

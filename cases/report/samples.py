@@ -28,3 +28,12 @@ def log(batches, summary=True):
     if summary:
         lines.append(json.dumps({"summary": {"exit": 0, "points": 100, "trained": 100, "dropped": 0, "wasted_forward": 1}}))
     return "\n".join(lines) + "\n"
+
+
+def lines_by_fault():
+    """Three lines of code: reached by both faults, by one, by none; and one that only a run without a fault reached."""
+    faults = [dict(result(k, m), run=n) for n, (k, m) in enumerate(((1, "once"), (1, "persistent"), (2, "once")))]
+    return json.dumps({"lines_by_fault": 1, "command": "train", "without_counters": [2], "faults": faults, "files": {
+        "trainer/recovery/a.c": {"lines": {"1": [0, 1], "2": [1], "3": [], "4": [], "5": [0, 1]}, "branches": {"2:1": [1], "2:2": []},
+                                 "without_a_fault": [3], "never": [3, 4],
+                                 "text": ["both();", "if (b) lasting();", "before();", "nobody" + HOSTILE, "again();"]}}})

@@ -30,6 +30,11 @@ BUG=crash
 swept 1 "FINDING crash" "signal 11" ++ --once -- "$prog"
 BUG=never-ends
 swept 1 "FINDING" ++ --persistent --timeout 2 -- "$prog"
+swept 1 "FINDING wrong gradient" "gradient is off by inf" ++ --once -- "$build/cases/sweep_infinite"
+NAN=1
+export NAN
+swept 1 "FINDING wrong gradient" "gradient is off by nan" ++ --once -- "$build/cases/sweep_infinite"
+unset NAN
 for way in --no-fork; do
     BUG=leak
     swept 1 "FINDING leak" "512 device bytes more" ++ --once $way -- "$prog"

@@ -174,11 +174,12 @@ double rig_distance(const rig *r, const real *a, const real *reference)
         for (size_t i = n->tensor[t].offset; i < n->tensor[t].offset + n->tensor[t].count; i++) {
             double d = fabs((double)a[i] - (double)reference[i]);
             largest = fmax(largest, fabs((double)reference[i]));
-            if (!(d <= apart)) apart = d; /* a NaN counts */
+            if (isnan(d)) return d; /* nothing after it is larger */
+            if (d > apart) apart = d;
         }
         double scale = fmax(largest, 1e-3 * all);
         double e = apart == 0 ? 0 : apart / scale;
-        if (!(e <= worst)) worst = e;
+        if (e > worst) worst = e;
     }
     return worst;
 }

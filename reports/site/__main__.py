@@ -8,6 +8,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import compare  # noqa: E402
 import inputs  # noqa: E402
+import reached  # noqa: E402
 import sweeps  # noqa: E402
 import training  # noqa: E402
 from page import VERDICTS, document, esc, table  # noqa: E402
@@ -54,10 +55,12 @@ def body(i, f, links):
     if i.fixtures:
         rows = []
         for x in i.fixtures:
-            result = i.tests.get(f"field.{x['name']}", "not run here")
+            result = i.tests.get(f"field.{x['name']}") or i.tests.get(x["name"], "not run here")
             rows.append([(x["name"], "m"), (x.get("note", ""), "l"), x["fails"], x.get("expect", ""),
                          (result, {"passed": "good", "failed": "bad"}.get(result, ""))])
         out += ["<h2>Field failures</h2>", table(["recording", "what it is", "failures", "expected", "test"], rows)]
+    for x in i.lines:
+        out += ["<h2>Which fault reached which line of the recovery</h2>", reached.section(x)]
     for title, path, otherwise in links:
         there = os.path.exists(path)
         out.append(f"<h2>{esc(title)}</h2><p>" + (f'<a href="{esc(os.path.basename(os.path.dirname(path)) + "/" if "coverage" in path else "")}'
@@ -88,7 +91,7 @@ def write(path, text):
 def main():
     p = argparse.ArgumentParser(
         prog="oomproof report", description="One page from what sweeps, runs, traces, tests and mutants left: sweep JSON (shards of "
-        "one sweep are merged), logs of pointtrain, traces, JUnit files of ctest, results of mutants, recordings, or folders of these.",
+        "one sweep are merged), logs of pointtrain, traces, JUnit files, results of mutants, recordings, lines by fault, or folders of these.",
         epilog="exit codes: 0 nothing was found wrong, 1 something was (or, with --compare, got worse), 2 usage or bad input, "
         "7 the page cannot be written")
     p.add_argument("files", nargs="*", metavar="FILE")

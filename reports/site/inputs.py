@@ -9,7 +9,7 @@ import xml.etree.ElementTree as xml
 
 class Inputs:
     def __init__(self):
-        self.sweeps, self.logs, self.traces, self.mutants, self.fixtures = [], [], [], [], []
+        self.sweeps, self.logs, self.traces, self.mutants, self.fixtures, self.lines = [], [], [], [], [], []
         self.tests, self.notes = {}, []
 
     def note(self, text):
@@ -81,6 +81,16 @@ def add_trace(path, into, oomproof):
     into.traces.append({"path": path, "events": events})
 
 
+def add_lines(path, text, into):
+    try:
+        data = json.loads(text)
+        into.lines.append({"faults": list(data["faults"]), "files": {
+            name: {k: f[k] for k in ("lines", "branches", "never", "without_a_fault", "text")} for name, f in data["files"].items()},
+            "command": data.get("command", ""), "without_counters": data.get("without_counters", [])})
+    except (ValueError, KeyError, TypeError, AttributeError):
+        into.note(f"{path} is not whole: make coverage was stopped; run it again")
+
+
 def add_junit(path, text, into):
     try:
         root = xml.fromstring(text)
@@ -112,6 +122,8 @@ def add(path, into, oomproof="oomproof"):
         add_junit(path, text, into)
     elif head.startswith(b'{"fault_points"'):
         add_sweep(path, text, into)
+    elif head.startswith(b'{"lines_by_fault"'):
+        add_lines(path, text, into)
     elif head.startswith(b'{"mutant"'):
         into.mutants += json_lines(path, text, into)
     elif head.startswith(b'{"oomt"'):
@@ -121,4 +133,4 @@ def add(path, into, oomproof="oomproof"):
     elif head.startswith((b'{"batch"', b'{"summary"', b'{"validation"')):
         add_log(path, text, into)
     else:
-        into.note(f"{path}: neither a sweep, a log of pointtrain, a trace, JUnit, mutants nor a recording; left out")
+        into.note(f"{path}: neither a sweep, a log of pointtrain, a trace, JUnit, mutants, lines by fault nor a recording; left out")

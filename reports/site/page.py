@@ -14,6 +14,7 @@ td:first-child,th:first-child,td.l{text-align:left}th{background:#8882}pre{white
 .good{color:var(--good)}.loss{color:var(--loss)}.bad{color:var(--bad);font-weight:bold}.refused{color:var(--refused)}
 .note{border-left:.3em solid var(--loss);padding-left:.7em}.m{font-family:ui-monospace,monospace;text-align:left}
 svg{max-width:100%;height:auto;color:inherit}ul.tree{list-style:none;padding-left:1.2em;border-left:2px solid var(--line)}
+.source table{font-size:.85em}.source td{border-width:0 1px}.source td.m{white-space:pre}.faults{text-align:left;margin:.3em 0}
 .bar{display:inline-block;height:.6em;background:var(--good);vertical-align:middle}
 """
 

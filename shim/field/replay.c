@@ -5,12 +5,14 @@
 #include "field/scenes.h"
 #include "field/spawn.h"
 #include "field/stream.h"
+#include "junit.h"
 #include "launch.h"
 #include "rules.h"
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 const char op_replay_help[] =
@@ -36,6 +38,7 @@ const char op_replay_help[] =
     "  --own            the command is the one in FIXTURE, its program from the folder of "
     "oomproof\n"
     "  --quiet          not what the program prints\n"
+    "  --junit FILE     a test a run, for CI; those after the first that fails are skipped\n"
     "  --capacity SIZE  of the models' card (the recorded one); --scale X: all sizes times X (of "
     "scenes\n"
     "                   too);\n"
@@ -108,36 +111,100 @@ int op_replay_force(const op_fixture *f, const char *keep, const char *path)
 /* ---- a run ---- */
 typedef struct options {
     op_spawn s;
-    const char *device, *file;
+    const char *device, *file, *junit;
     char memory[32];
     int repeat, own, scenes;
     op_stream how;
 } options;
 
-static int once(const options *o, const op_fixture *want)
+/* How one run went: code as of the command; text: nothing when all was as recorded. */
+typedef struct replayed {
+    int code, ran; /* ran: there is a recording of it; else an error, and no difference */
+    double seconds;
+    char text[1500];
+} replayed;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void once(const options *o, const op_fixture *want, replayed *r)
 {
     char why[1200] = "";
     op_spawn s = o->s;
     s.events = want->n * 4 + (1 << 16);
     unlink(s.ring);
     int status = op_spawn_run(&s), code = op_spawn_code(status);
+    *r = (replayed){.code = code};
     if (status == -1 || status == -2) {
-        fprintf(stderr, "oomproof: %s\n",
-                status == -1 ? "the command cannot be started" : "the command did not end in time");
-        return code;
+        snprintf(r->text, sizeof r->text, "the command %s",
+                 status == -1 ? "cannot be started" : "did not end in time");
+        fprintf(stderr, "oomproof: %s\n", r->text);
+        return;
     }
     op_fixture *got = op_ring_take(s.ring);
-    if (!got) return 4;
+    if (!got) {
+        snprintf(r->text, sizeof r->text,
+                 "nothing was recorded of this run, which ended with exit code %d", code);
+        r->code = 4;
+        return;
+    }
     const char *outcome = op_fixture_outcome(got, code);
     int as_recorded = op_replay_compare(want, got, why, sizeof why);
     int any = !*want->expect || !strcmp(want->expect, "any");
     int expected = any || !strcmp(outcome, want->expect);
-    fprintf(stderr, "oomproof: %s: %s", o->file, as_recorded ? "as recorded" : why);
-    fprintf(stderr, "%s%s%s%s\n", as_recorded ? ", " : "\n  ", outcome,
-            expected ? "" : ", expected: ", expected ? "" : want->expect);
-    if (code == 5) fprintf(stderr, "oomproof: the command was killed by a signal\n");
+    snprintf(r->text, sizeof r->text, "%s%s%s%s%s%s", as_recorded ? "as recorded" : why,
+             as_recorded ? ", " : "\n  ", outcome,
+             expected ? "" : ", expected: ", expected ? "" : want->expect,
+             code == 5 ? "\noomproof: the command was killed by a signal" : "");
+    fprintf(stderr, "oomproof: %s: %s\n", o->file, r->text);
     op_fixture_free(got);
-    return code == 5 ? 5 : as_recorded && expected ? 0 : 1;
+    r->ran = 1;
+    r->code = code == 5 ? 5 : as_recorded && expected ? 0 : 1;
+}
+
+static int write_junit(const options *o, const op_fixture *want, const replayed *run, int made)
+{
+    const char *slash = strrchr(o->file, '/'), *name = slash ? slash + 1 : o->file;
+    const char *end = strrchr(name, '.');
+    int length = end && !strcmp(end, ".oomt") ? (int)(end - name) : (int)strlen(name);
+    char test[300];
+    op_junit_suite s = {.name = "oomproof replay", .tests = o->repeat, .skipped = o->repeat - made};
+    FILE *f = fopen(o->junit, "we");
+    for (int i = 0; i < made; i++) {
+        s.failures += run[i].code && run[i].ran;
+        s.errors += !run[i].ran;
+        s.seconds += run[i].seconds;
+    }
+    if (f) op_junit_open(f, &s);
+    for (int i = 0; f && i < o->repeat; i++) {
+        const replayed *r = i < made ? &run[i] : NULL;
+        snprintf(test, sizeof test, "%.*s", length, name);
+        fputs("<testcase classname=\"replay\" name=\"", f);
+        op_xml(f, test);
+        if (o->repeat > 1) fprintf(f, ", run %d", i + 1);
+        fprintf(f, "\" time=\"%.3f\">", r ? r->seconds : 0.0);
+        if (!r)
+            fputs("<skipped message=\"an earlier run failed\"/>", f);
+        else if (r->code) {
+            const char *what = r->ran ? "failure" : "error";
+            fprintf(f, "<%s message=\"exit code %d\">", what, r->code);
+            op_xml(f, r->text);
+            if (*want->note) op_xml(f, "\nrecorded: ");
+            op_xml(f, want->note);
+            fprintf(f, "</%s>", what);
+        }
+        fputs("</testcase>\n", f);
+    }
+    int bad = !f || op_junit_close(f);
+    if (f && fclose(f) != 0) bad = 1;
+    if (bad)
+        fprintf(stderr, "oomproof: error: --junit %s cannot be written: %s\n", o->junit,
+                strerror(errno));
+    return bad;
 }
 
 /* The words of a recorded command, in place; a quoted one is whole. */
@@ -178,11 +245,19 @@ static char **split(char *line, const char *folder)
 
 static int read_options(int argc, char **argv, options *o)
 {
-    static const struct option table[] = {
-        {"repeat", 1, 0, 'r'},  {"device", 1, 0, 'd'},   {"sim-memory", 1, 0, 'm'},
-        {"timeout", 1, 0, 't'}, {"own", 0, 0, 'o'},      {"scenes", 0, 0, 'S'},
-        {"quiet", 0, 0, 'q'},   {"capacity", 1, 0, 'c'}, {"scale", 1, 0, 's'},
-        {"threads", 1, 0, 'T'}, {"help", 0, 0, 'h'},     {0}};
+    static const struct option table[] = {{"repeat", 1, 0, 'r'},
+                                          {"device", 1, 0, 'd'},
+                                          {"sim-memory", 1, 0, 'm'},
+                                          {"timeout", 1, 0, 't'},
+                                          {"own", 0, 0, 'o'},
+                                          {"scenes", 0, 0, 'S'},
+                                          {"quiet", 0, 0, 'q'},
+                                          {"junit", 1, 0, 'j'},
+                                          {"capacity", 1, 0, 'c'},
+                                          {"scale", 1, 0, 's'},
+                                          {"threads", 1, 0, 'T'},
+                                          {"help", 0, 0, 'h'},
+                                          {0}};
     uint64_t n;
     char *end;
     int c;
@@ -209,6 +284,7 @@ static int read_options(int argc, char **argv, options *o)
         case 'o': o->own = 1; break;
         case 'S': o->scenes = 1; break;
         case 'q': o->s.quiet = 1; break;
+        case 'j': o->junit = optarg; break;
         case 'c':
             if (!op_number(optarg, &o->how.capacity))
                 return op_usage("--capacity is a size, as 8GiB, not ", optarg);
@@ -230,6 +306,9 @@ static int read_options(int argc, char **argv, options *o)
     if ((o->s.sim = op_device(o->device)) < 0)
         return op_usage("--device is sim, gpu or auto, not ", o->device);
     o->s.command = optind < argc ? argv + optind : NULL;
+    if (o->junit && (o->scenes || (!o->s.command && !o->own)))
+        return op_usage("--junit is of a program that is run again; give it after --, or --own: ",
+                        o->file);
     return 0;
 }
 
@@ -279,7 +358,17 @@ int op_replay_command(int argc, char **argv)
         fprintf(stderr, "oomproof: error: %s: %s\n", force, strerror(errno));
         code = 7;
     }
-    for (int i = 0; !code && i < o.repeat; i++) code = once(&o, f);
+    replayed *run = calloc((size_t)o.repeat, sizeof *run);
+    if (!run) code = 7;
+    int made = 0;
+    while (!code && made < o.repeat) {
+        double began = now();
+        once(&o, f, &run[made]);
+        run[made].seconds = now() - began;
+        code = run[made++].code;
+    }
+    if (made && o.junit && write_junit(&o, f, run, made)) code = code ? code : 7;
+    free(run);
     unlink(ring);
     unlink(force);
     rmdir(dir);

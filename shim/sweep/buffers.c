@@ -108,9 +108,17 @@ static double distance(const void *a, const void *reference, int type, size_t n,
     double d = 0, m = fmax(largest(reference, type, n), floor_);
     for (size_t i = 0; i < n; i++) {
         double e = fabs(value(a, type, i) - value(reference, type, i));
-        if (!(e <= d)) d = e; /* a NaN counts */
+        if (isnan(e)) return e; /* nothing after it is larger */
+        if (e > d) d = e;
     }
     return d == 0 ? 0 : d / m;
+}
+
+static void note_worst(op_result *r, const struct buffer *b, double d)
+{
+    if (isnan(r->measure) || d <= r->measure) return;
+    r->measure = d;
+    snprintf(r->worst, sizeof r->worst, "%.63s", b->name);
 }
 
 /* A file of write_state; ends the process when it is not there. */
@@ -175,10 +183,7 @@ int op_buffers_compare(op_result *r, int exact, int *same)
             double d =
                 distance(copy, ref + at, b->type, b->bytes / (b->type == 'd' ? 8 : 4), 1e-3 * all);
             int off = exact || (b->tolerance > 0 && !(d <= b->tolerance));
-            if (b->tolerance > 0 && !(d <= r->measure)) {
-                r->measure = d;
-                snprintf(r->worst, sizeof r->worst, "%.63s", b->name);
-            }
+            if (b->tolerance > 0) note_worst(r, b, d);
             if (off && ok)
                 snprintf(r->why, sizeof r->why, "%.63s is off by %.3g (bound %.3g)", b->name, d,
                          exact ? 0 : b->tolerance);
@@ -242,10 +247,7 @@ static int agree(op_result *r, void **had)
         if (!now[i]) continue;
         double d =
             distance(had[i], now[i], b->type, b->bytes / (b->type == 'd' ? 8 : 4), 1e-3 * all);
-        if (!(d <= r->measure)) {
-            r->measure = d;
-            snprintf(r->worst, sizeof r->worst, "%.63s", b->name);
-        }
+        note_worst(r, b, d);
         if (ok && !(d <= b->tolerance)) {
             snprintf(
                 r->why, sizeof r->why,

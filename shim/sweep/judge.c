@@ -96,6 +96,7 @@ API void op_retry(const void *state, size_t bytes)
         end(r, OP_V_UNBOUNDED, why);
     }
     if (!r || retried++ || !op_sweep->prune) return;
+    op_counters_from(r, 1); /* what comes after it may be taken over from another run */
     /* the future of a state also depends on which faults are still to come */
     uint64_t to_come[] = {r->mode, op_sweep->pairs && r->second < 0, r->fault, r->budget};
     r->state =

@@ -208,6 +208,7 @@ static void become_child(op_result *r, op_mode mode)
     S.depth++;
     if (S.role == OP_SINGLE) r->out_at = lseek(1, 0, SEEK_CUR);
     op_judge_again();
+    op_counters_from(r, 0);
     sigaction(SIGALRM, &a, NULL);
     alarm((unsigned)op_sweep->timeout_s);
     if (S.depth == 1) own_files(r);

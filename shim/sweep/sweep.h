@@ -162,6 +162,10 @@ int op_sweep_budgets(void);
 /* ---- point.c ---- */
 int op_sweep_fork_budget(uint64_t bytes); /* 1 in the child */
 
+/* ---- counters.c ---- */
+/* What runs from here on is what r reached: after its fault, or after its first retry. */
+void op_counters_from(const op_result *r, int retried);
+
 /* ---- judge.c ---- */
 uint64_t op_state_hash(uint64_t seed); /* live device memory with its contents, the last error */
 void op_judge_step(const op_step_summary *s);

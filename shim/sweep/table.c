@@ -1,6 +1,8 @@
 /* table.c - see table.h. */
 #include "table.h"
 #include "json.h"
+#include "junit.h"
+#include <math.h>
 #include <string.h>
 
 static int same_site(const op_point *a, const op_point *b)
@@ -103,8 +105,11 @@ static void json_result(FILE *f, const op_sweep_file *s, int i, const op_tally *
         op_verdict_text[r->verdict]);
     fprintf(f, ",\"inherited_from\":%d,\"retries\":%lld,\"splits\":%lld,\"dropped\":%lld",
             r->inherited, (long long)r->retries, (long long)r->splits, (long long)r->dropped);
-    if (r->measure > 0) {
-        fprintf(f, ",\"measure\":%.3g,\"worst\":", r->measure);
+    if (r->measure != 0) { /* JSON has neither infinities nor NaN */
+        if (isfinite(r->measure))
+            fprintf(f, ",\"measure\":%.3g,\"worst\":", r->measure);
+        else
+            fputs(",\"measure\":null,\"worst\":", f);
         op_json_text(f, r->worst);
     }
     if (r->point < 0) fprintf(f, ",\"budget\":%llu", (unsigned long long)r->budget);
@@ -168,23 +173,12 @@ int op_write_json(FILE *f, const op_sweep_file *s, const op_tally *t)
     return ferror(f) || fflush(f) != 0;
 }
 
-static void xml(FILE *f, const char *s)
-{
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (strchr("<>&\"", c))
-            fprintf(f, "&#%d;", c);
-        else
-            fputc(c < 0x20 || c > 0x7e ? '?' : c, f);
-    }
-}
-
 int op_write_junit(FILE *f, const op_sweep_file *s, const op_tally *t)
 {
-    fprintf(f,
-            "<?xml version=\"1.0\"?>\n<testsuite name=\"oomproof sweep\" tests=\"%d\" "
-            "failures=\"%d\" time=\"%.3f\">\n",
-            t->runs, t->findings, t->seconds);
+    op_junit_open(f, &(op_junit_suite){.name = "oomproof sweep",
+                                       .tests = t->runs,
+                                       .failures = t->findings,
+                                       .seconds = t->seconds});
     for (int i = 0; i < s->nresults; i++) {
         const op_result *r = &s->result[i];
         const op_point *p = point_of(s, r);
@@ -193,15 +187,14 @@ int op_write_junit(FILE *f, const op_sweep_file *s, const op_tally *t)
             fprintf(f, "budget %llu ", (unsigned long long)r->budget);
         else
             fprintf(f, "point %d ", r->point + 1);
-        xml(f, p->site);
+        op_xml(f, p->site);
         fprintf(f, " %s %s\">", op_fault_text[r->fault], op_mode_text[r->mode]);
         if (op_verdict_finding[r->verdict]) {
             fprintf(f, "<failure message=\"%s\">", op_verdict_text[r->verdict]);
-            xml(f, r->why);
+            op_xml(f, r->why);
             fputs("</failure>", f);
         }
         fputs("</testcase>\n", f);
     }
-    fputs("</testsuite>\n", f);
-    return ferror(f) || fflush(f) != 0;
+    return op_junit_close(f);
 }
