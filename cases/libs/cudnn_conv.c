@@ -222,36 +222,6 @@ START_TEST(convolutions_equal_the_sum_that_defines_them)
 }
 END_TEST
 
-START_TEST(a_bias_is_summed_over_all_but_channels)
-{
-    static const int dim[] = {3, 4, 2, 5}, one[] = {1, 4, 1, 1};
-    open_handle(92);
-    for (int i = 0; i < COUNT(blends) * 4; i++) {
-        prec p = i & 1 ? F64 : F32;
-        double alpha = blends[i / 4][0], beta = blends[i / 4][1];
-        at("cudnnConvolutionBackwardBias %s alpha %g beta %g", PREC_NAME(p), alpha, beta);
-        tensor dy = tensor_new(p, 4, dim, i & 2 ? CHANNELS_LAST : GAPS, -1, 1);
-        tensor db = tensor_new(p, 4, one, PACKED, -1, 1);
-        if (beta == 0) arr_fill(&db.a, NAN);
-        ref r = ref_of(&db.a);
-        for (int c = 0; c < 4; c++) {
-            double sum = 0, size = 0;
-            for (int e = 0; e < count_of(&dy); e++)
-                if (e / 10 % 4 == c) sum += AT(&dy, e), size += fabs(AT(&dy, e));
-            want(&r, &db, c, alpha, sum, 2 * 34 * U(p) * size, beta);
-        }
-        blend al = blend_of(alpha), be = blend_of(beta);
-        OK(cudnnConvolutionBackwardBias(handle, AS(p, al), dy.desc, dy.a.dev, AS(p, be), db.desc,
-                                        db.a.dev));
-        expect(&db.a, &r, "db");
-        REFUSED(cudnnConvolutionBackwardBias(handle, AS(p, al), dy.desc, dy.a.dev, AS(p, be),
-                                             dy.desc, dy.a.dev),
-                BAD_PARAM);
-        tensor_free(&dy), tensor_free(&db);
-    }
-}
-END_TEST
-
 /* The fused call is the convolution, the sum and the activation, one after the other. */
 START_TEST(a_fused_convolution_is_its_parts)
 {

@@ -14,17 +14,33 @@ static void reach(const conv_shape *s, int64_t offset, int64_t *lo, int64_t *hi)
     if (*hi > s->y[2] - 1) *hi = s->y[2] - 1;
 }
 
+/* A row that lies side by side is the compiler's to make into vector code. */
+static void dense(enum conv_kind kind, double *restrict x, double *restrict w, double *restrict y,
+                  int64_t n)
+{
+    double sum = 0, f = *w;
+    if (kind == CONV_FORWARD)
+        for (int64_t i = 0; i < n; i++) y[i] += f * x[i];
+    else if (kind == CONV_DATA)
+        for (int64_t i = 0; i < n; i++) x[i] += f * y[i];
+    else {
+        for (int64_t i = 0; i < n; i++) sum += x[i] * y[i];
+        *w += sum;
+    }
+}
+
 static void row(enum conv_kind kind, double *x, double *w, double *y, int64_t step, int64_t n)
 {
     double sum = 0, f = *w;
-    switch (kind) {
-    case CONV_FORWARD:
+    if (step == 1) {
+        dense(kind, x, w, y, n);
+        return;
+    }
+    if (kind == CONV_FORWARD)
         for (int64_t i = 0; i < n; i++) y[i] += f * x[i * step];
-        break;
-    case CONV_DATA:
+    else if (kind == CONV_DATA)
         for (int64_t i = 0; i < n; i++) x[i * step] += f * y[i];
-        break;
-    default:
+    else {
         for (int64_t i = 0; i < n; i++) sum += x[i * step] * y[i];
         *w += sum;
     }
