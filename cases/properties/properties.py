@@ -1,6 +1,8 @@
-"""properties.py [NAME ...] [--libraries DIR] [--examples N] [--seed N|random] - properties of the queue and the
-splitter alone, over batches and devices that Hypothesis makes up and makes small again when one breaks a property.
-Without NAME: all of them. The seed is 1 unless told otherwise, so that every run tries the same examples."""
+"""properties.py [NAME ...] [--libraries DIR] [--examples N] [--seed N|random] [--broken] - properties of the queue
+and the splitter alone, over batches and devices that Hypothesis makes up and makes small again when one breaks a
+property.
+Without NAME: all of them. --broken: of a library that was broken on purpose; exit 0 when that is seen. The seed is 1
+unless told otherwise, so that every run tries the same examples."""
 import argparse
 import os
 import sys
@@ -189,7 +191,8 @@ def a_device_of_bytes_drops_no_more_than_it_must(lib, met):
     @hypothesis.given(batches(low, 60), byte_devices(120), st.integers(1, 400))
     def test(batch, device, more):
         met["dropped"] += rules.by_bytes(low, batch, device, more)
-    return test, ["dropped"], [(b, Device(capacity=c), c + 1) for b, _ in situations(low.floor)[:2] for c in (0, 100)]
+    return test, ["dropped"], [(b, Device(capacity=c), c + 1) for b, _ in situations(low.floor)[:2]
+                               for c in (0, 100)]
 
 
 def a_half_of_exactly_the_floor_is_at_the_floor(lib, met):
@@ -225,11 +228,27 @@ PROPERTIES = [the_queue_is_a_queue, a_cut_leaves_two_halves_and_nothing_else, a_
               the_real_floor_keeps_every_property]
 
 
-def run(which, lib, seed, examples, folder):
+class Libraries(dict):
+    """Loaded when they are asked for."""
+
+    def __init__(self, folder):
+        super().__init__()
+        self.folder = folder
+
+    def __missing__(self, which):
+        floor = {"low": 4, "real": 500}[which]
+        self[which] = Library(os.path.join(self.folder, f"libproperties_{floor}.so"))
+        assert self[which].floor == floor
+        return self[which]
+
+
+def run(which, lib, seed, examples, folder, phases):
     met = collections.Counter()
     made, wanted, known = which(lib, met)
-    test = hypothesis.settings(max_examples=examples, deadline=None, database=None, print_blob=False,
-                               suppress_health_check=list(hypothesis.HealthCheck))(hypothesis.seed(seed)(made))
+    settings = hypothesis.settings(max_examples=examples, deadline=None, database=None, print_blob=False,
+                                   report_multiple_bugs=False, phases=phases,
+                                   suppress_health_check=list(hypothesis.HealthCheck))
+    test = settings(hypothesis.seed(seed)(made))
     name = which.__name__
     repeat = f"python3 {os.path.relpath(__file__)} {name} --libraries {os.path.relpath(folder)} --seed {seed} " \
              f"--examples {examples}"
@@ -239,8 +258,10 @@ def run(which, lib, seed, examples, folder):
         test()
         for at in known:
             made.hypothesis.inner_test(*at)
-    except Exception:
+    except Exception as why:
         print(traceback.format_exc(), end="")
+        if not isinstance(why, AssertionError):
+            sys.exit(f"{name}: this is no broken property, but an error of the case itself")
         print(f"in the known situation {at}\n" if at else "", f"{name}: broken\nrepeat: {repeat}", sep="")
         return 1
     print(f"{name}: held. met: " + ", ".join(f"{n} {what}" for what, n in sorted(met.items())))
@@ -252,19 +273,30 @@ def run(which, lib, seed, examples, folder):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__.split(" - ")[1])
-    p.add_argument("name", nargs="*", choices=[[]] + [w.__name__ for w in PROPERTIES])
+    names = [w.__name__ for w in PROPERTIES]
+    p.add_argument("name", nargs="*", help="of: " + ", ".join(names))
     p.add_argument("--libraries", default=os.path.join(HERE, "../../build/cases"))
     p.add_argument("--examples", type=int, default=100)
     p.add_argument("--seed", default="1")
+    p.add_argument("--broken", action="store_true")
     a = p.parse_args()
+    if not set(a.name) <= set(names):
+        p.error(f"there is no property {' '.join(set(a.name) - set(names))}; there are: {' '.join(names)}")
+    if a.seed != "random" and not a.seed.isdigit():
+        p.error(f"--seed takes a whole number or 'random', not {a.seed}")
+    if not os.path.exists(os.path.join(a.libraries, "libproperties_4.so")):
+        p.error(f"--libraries {a.libraries}: no libproperties_4.so there; build first (make build), or name the folder")
     seed = int.from_bytes(os.urandom(4), "little") if a.seed == "random" else int(a.seed)
-    lib = {k: Library(os.path.join(a.libraries, f"libproperties_{n}.so")) for k, n in (("low", 4), ("real", 500))}
-    assert (lib["low"].floor, lib["real"].floor) == (4, 500)
+    lib = Libraries(a.libraries)
     quiet = os.open(os.devnull, os.O_WRONLY)  # the recovery says on stderr what it drops
     sys.stderr = sys.stdout
     os.dup2(quiet, 2)
-    sys.exit(max(run(w, lib, seed, a.examples, a.libraries) for w in PROPERTIES
-                 if not a.name or w.__name__ in a.name))
+    phases = [hypothesis.Phase.generate] + [hypothesis.Phase.shrink] * (not a.broken)
+    broken = [run(w, lib, seed, a.examples, a.libraries, phases) for w in PROPERTIES
+              if not a.name or w.__name__ in a.name]
+    if a.broken and not all(broken):
+        print("this library was broken on purpose, and that was not seen")
+    sys.exit(not all(broken) if a.broken else any(broken))
 
 
 main()

@@ -108,7 +108,7 @@ def ended(lib, batch, device, events, end, bound):
         assert at == list(range(at[0], at[0] + len(at))), f"fragment {i} was not taken up again at once: {at}"
         depth[i] = depth[first[i].parent] + 1 if first[i].parent else 0
         one_fragment(lib, batch, [tries[k] for k in at])
-    assert list(first) == sorted(first) and [depth[i] for i in first] == sorted(depth.values()), "not first in, first out"
+    assert list(first) == sorted(first) and list(depth.values()) == sorted(depth.values()), "not first in, first out"
     for i, piece in first.items():
         if piece.parent:
             child(batch, piece, first[piece.parent], tries[by_id[piece.parent][-1]].piece)
