@@ -165,9 +165,7 @@ static void convert(emit *e, const stmt *s, const char *t)
             if (has(s, "sat")) x = fmt(e, "%s(%s)", f32 ? "satf" : "satd", x);
             wr(e, s->arg[0], d, x);
         } else
-            wr(e, s->arg[0], d,
-               fmt(e, "%s%c%d(%s)", bits_of(d) == 64 ? "h2" : "cvt_", d[0], bits_of(d),
-                   whole(e, rounding(s), x)));
+            wr(e, s->arg[0], d, fmt(e, "cvt_%c%d(%s)", d[0], bits_of(d), whole(e, rounding(s), x)));
     }
 }
 
