@@ -98,6 +98,32 @@ unsigned ref_integer(unsigned long long u, int negative, int m, mpfr_rnd_t r)
     return finish(mpfr_set(R, A, r), m, r);
 }
 
+unsigned ref_whole(unsigned h, int m, mpfr_rnd_t r)
+{
+    start(m);
+    mpfr_set_d(A, ref_value(h, m), MPFR_RNDN);
+    mpfr_rint(B, A, r);
+    return ref_bits(mpfr_get_d(B, MPFR_RNDN), m);
+}
+
+unsigned long long ref_to_integer(unsigned h, int m, mpfr_rnd_t r, int bits, int sign)
+{
+    start(m);
+    mpfr_set_d(A, ref_value(h, m), MPFR_RNDN);
+    if (mpfr_nan_p(A)) return bits == 64 ? 1ull << 63 : 0;
+    mpfr_rint(B, A, r);
+    if (!sign) {
+        mpfr_set_ui_2exp(C, 1, bits, MPFR_RNDN);
+        mpfr_sub_ui(C, C, 1, MPFR_RNDN);
+        return mpfr_sgn(B) <= 0 ? 0 : mpfr_get_ui(mpfr_cmp(B, C) < 0 ? B : C, MPFR_RNDN);
+    }
+    mpfr_set_si_2exp(C, -1, bits - 1, MPFR_RNDN);
+    if (mpfr_cmp(B, C) <= 0) return (unsigned long long)mpfr_get_si(C, MPFR_RNDN);
+    mpfr_add_ui(C, C, 1, MPFR_RNDN);
+    mpfr_neg(C, C, MPFR_RNDN);
+    return (unsigned long long)mpfr_get_si(mpfr_cmp(B, C) < 0 ? B : C, MPFR_RNDN);
+}
+
 unsigned ref_exp2(double x, int m)
 {
     start(m);

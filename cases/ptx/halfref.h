@@ -18,6 +18,10 @@ unsigned ref_mul(unsigned a, unsigned b, int m);
 unsigned ref_fma(unsigned a, unsigned b, unsigned c, int m);
 unsigned ref_round(double x, int m, mpfr_rnd_t r);
 unsigned ref_integer(unsigned long long u, int negative, int m, mpfr_rnd_t r);
+/* to a whole number, as the type has it or as an integer of `bits`: clamped, NaN 0 (of 64: the
+ * highest bit) */
+unsigned ref_whole(unsigned h, int m, mpfr_rnd_t r);
+unsigned long long ref_to_integer(unsigned h, int m, mpfr_rnd_t r, int bits, int sign);
 unsigned ref_exp2(double x, int m);
 unsigned ref_tanh(double x, int m);
 

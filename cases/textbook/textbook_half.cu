@@ -124,6 +124,74 @@ START_TEST(a_dot_product_in_pairs)
 }
 END_TEST
 
+/* ---- the functions of the headers, for all values: sequences of instructions around f32 ---- */
+enum { EXP, EXP2, LOG, SQRT, RECIPROCAL, SINE, TANH, FLOOR, FUNCTIONS };
+
+template <class T> __global__ void functions(const T *x, T *o)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    T *r = o + FUNCTIONS * i;
+    r[EXP] = hexp(x[i]);
+    r[EXP2] = hexp2(x[i]);
+    r[LOG] = hlog(x[i]);
+    r[SQRT] = hsqrt(x[i]);
+    r[RECIPROCAL] = hrcp(x[i]);
+    r[SINE] = hsin(x[i]);
+    r[TANH] = htanh(x[i]);
+    r[FLOOR] = hfloor(x[i]);
+}
+
+static double function_of(int f, double x)
+{
+    switch (f) {
+    case EXP: return exp(x);
+    case EXP2: return exp2(x);
+    case LOG: return log(x);
+    case SQRT: return sqrt(x);
+    case RECIPROCAL: return 1 / x;
+    case SINE: return sin(x);
+    case TANH: return tanh(x);
+    default: return floor(x);
+    }
+}
+
+/* Steps from one number to the other, through zero. */
+static int steps(unsigned a, unsigned b)
+{
+    int x = a & 0x8000 ? -(int)(a & 0x7fff) : (int)a, y = b & 0x8000 ? -(int)(b & 0x7fff) : (int)b;
+    return abs(x - y);
+}
+
+template <class T> static void check_functions(int m)
+{
+    shorts x(65536);
+    for (int i = 0; i < 65536; i++) x[i] = (unsigned short)i;
+    device<unsigned short> in(x), o(65536 * FUNCTIONS);
+    RUN(256, 256, functions<T>, (const T *)in.p, (T *)o.p);
+    shorts got = o.host();
+    for (int i = 0; i < 65536 * FUNCTIONS; i++) {
+        int f = i % FUNCTIONS;
+        double a = ref_value(x[i / FUNCTIONS], m), e = function_of(f, a);
+        unsigned want = ref_round(e, m, MPFR_RNDN);
+        /* the headers promise two steps of sines and one of the rest */
+        int away = f == FLOOR ? 0 : f == SINE ? 2 : 1;
+        if (isnan(e) ? !ref_isnan(got[i], m) : ref_isnan(got[i], m) || steps(got[i], want) > away)
+            ck_abort_msg("function %d of %#x gave %#x, not %#x", f, x[i / FUNCTIONS], got[i], want);
+    }
+}
+
+START_TEST(the_functions_of_the_header_of_half)
+{
+    check_functions<__half>(10);
+}
+END_TEST
+
+START_TEST(the_functions_of_the_header_of_bfloat16)
+{
+    check_functions<__nv_bfloat16>(7);
+}
+END_TEST
+
 static const case_entry cases[] = {
 #include "textbook_half.def"
 };

@@ -75,8 +75,8 @@ static void arithmetic_or_refuse(emit *e, const stmt *s, const char *t)
         refuse(e, "%d types of %s", half, s->op);
     else if (has(s, "sat") && has(s, "relu"))
         refuse(e, ".sat with .relu");
-    else if (t[0] == 'b' && has(s, "sat"))
-        refuse(e, ".sat of .%s", t);
+    else if (t[0] == 'b' && (has(s, "sat") || (has(s, "ftz") && strcmp(s->op, "ex2"))))
+        refuse(e, ".sat or .ftz of .%s", t);
     else
         arithmetic(e, s, t);
 }
@@ -165,9 +165,7 @@ static void convert(emit *e, const stmt *s, const char *t)
             if (has(s, "sat")) x = fmt(e, "%s(%s)", f32 ? "satf" : "satd", x);
             wr(e, s->arg[0], d, x);
         } else
-            wr(e, s->arg[0], d,
-               fmt(e, "%s_%c%d(%s)", bits_of(d) == 64 ? "h2" : "cvt", d[0], bits_of(d),
-                   whole(e, rounding(s), x)));
+            wr(e, s->arg[0], d, fmt(e, "cvt_%c%d(%s)", d[0], bits_of(d), whole(e, rounding(s), x)));
     }
 }
 
@@ -180,8 +178,8 @@ static int compared(emit *e, const stmt *s, const char *t)
     for (int i = 1; i < s->nmod; i++)
         for (int k = 0; k < 3; k++)
             if (!strcmp(s->mod[i], logic[k][0])) with = logic[k][1];
-    if (s->narg != 3 + !!with) {
-        refuse(e, "%d operands", s->narg);
+    if (s->narg != 3 + !!with || (has(s, "ftz") && t[0] == 'b')) {
+        refuse(e, "a comparison of .%s with these modifiers and %d operands", t, s->narg);
         return 0;
     }
     operands(e, s, 1, 2, t);

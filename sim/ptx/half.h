@@ -148,12 +148,3 @@ HOT float h2f(uint32_t h, int m)
 {
     return h_isnan(h, m) ? u2f(0x7fffffffu) : (float)h2d(h, m);
 }
-/* NaN as a 64-bit integer is the highest bit; as a narrower one, 0. */
-HOT int64_t h2s64(double x)
-{
-    return x != x ? INT64_MIN : cvt_s64(x);
-}
-HOT uint64_t h2u64(double x)
-{
-    return x != x ? 1ull << 63 : cvt_u64(x);
-}

@@ -149,8 +149,12 @@ void emit_convert(emit *e, const stmt *s)
             if (r && !strcmp(r, how[i][0])) f = how[i][1];
         if (!f)
             refuse(e, "a conversion to integer needs a rounding");
-        else
-            wr(e, s->arg[0], d, fmt(e, "cvt_%c%d(%s((double)%s))", d[0], bits_of(d), f, x));
+        else {
+            const char *i = fmt(e, "cvt_%c%d(%s((double)%s))", d[0], bits_of(d), f, x);
+            if (bits_of(t) == 64 && bits_of(d) < 64)
+                i = fmt(e, "(%s != %s ? (%s)(1u << %d) : %s)", x, x, ctype(d), bits_of(d) - 1, i);
+            wr(e, s->arg[0], d, i);
+        }
     } else if (is_float(t)) {
         if (!strcmp(t, d)) { /* to an integral value, or only .sat/.ftz */
             static const char *const how[][2] = {

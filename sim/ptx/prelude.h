@@ -325,7 +325,8 @@ CONVERT3(s642d, int64_t, int64_t, double)
 CONVERT3(u642f, uint64_t, long double, float)
 CONVERT3(u642d, uint64_t, long double, double)
 
-/* float -> integer: saturates, NaN becomes 0 (sources above 2^63 that are NaN included) */
+/* float -> integer: saturates. NaN becomes 0, and the highest bit where either side has 64 bits: of
+ * the source see emit_convert. */
 HOT int64_t d2s_(double x, double lo, double hi, int64_t min, int64_t max)
 {
     return x != x ? 0 : x <= lo ? min : x >= hi ? max : (int64_t)x;
@@ -336,7 +337,7 @@ HOT int32_t cvt_s32(double x)
 }
 HOT int64_t cvt_s64(double x)
 {
-    return d2s_(x, -0x1p63, 0x1p63, INT64_MIN, INT64_MAX);
+    return x != x ? INT64_MIN : d2s_(x, -0x1p63, 0x1p63, INT64_MIN, INT64_MAX);
 }
 HOT int16_t cvt_s16(double x)
 {
@@ -360,7 +361,8 @@ HOT uint8_t cvt_u8(double x)
 }
 HOT uint64_t cvt_u64(double x)
 {
-    return !(x > 0)      ? 0
+    return x != x        ? 1ull << 63
+           : !(x > 0)    ? 0
            : x >= 0x1p64 ? UINT64_MAX
            : x >= 0x1p63 ? (uint64_t)(x - 0x1p63) | 1ull << 63
                          : (uint64_t)x;
