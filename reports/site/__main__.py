@@ -10,6 +10,7 @@ import compare  # noqa: E402
 import inputs  # noqa: E402
 import reached  # noqa: E402
 import sweeps  # noqa: E402
+import timeline  # noqa: E402
 import training  # noqa: E402
 from page import VERDICTS, document, esc, table  # noqa: E402
 
@@ -46,7 +47,7 @@ def body(i, f, links):
         out += ["<h2>Every fault point of a step, failed</h2>", sweeps.section(s)]
     for log in i.logs:
         out += ["<h2>Training</h2>", training.section(log)]
-    out += [training.timeline(t) for t in i.traces]
+    out.append(timeline.section(i.traces))
     if i.mutants:
         out += ["<h2>Mutants of the recovery</h2>", table(
             ["mutant", "breaks invariant", "told by", "caught"],

@@ -1,5 +1,4 @@
-"""training.py - a run of the trainer: what recovery did and cost, the attempts of each batch as a tree, and device memory
-over time from a trace."""
+"""training.py - a run of the trainer: what recovery did and cost, and the attempts of each batch as a tree."""
 from page import esc, table
 
 
@@ -57,35 +56,3 @@ def section(log):
     for b in [b for b in batches if b.get("attempt_list")][:40]:
         out.append(f"<details><summary>Batch {esc(b.get('batch'))}: {esc(b.get('attempts'))} attempts</summary>{tree(b)}</details>")
     return "".join(out)
-
-
-def timeline(trace):
-    """Live bytes after each call, from the allocations and frees of the trace; failures are marked."""
-    held, live, points, fails = {}, 0, [], []
-    for e in trace["events"]:
-        if "call" not in e:
-            continue
-        pointer, size = e.get("pointer", 0), -(-e.get("bytes", 0) // 512) * 512
-        if e.get("result"):
-            fails.append((e.get("seconds", 0), e))
-        elif pointer and "Free" not in str(e["call"]):
-            held[pointer] = size
-            live += size
-        elif pointer:
-            live -= held.pop(pointer, 0)
-        points.append((e.get("seconds", 0), live))
-    if not points:
-        return ""
-    end, top = max(points[-1][0], 1e-9), max(max(p[1] for p in points), 1)
-    columns = {}
-    for t, n in points:  # the most in each of 900 columns
-        x = int(899 * t / end)
-        columns[x] = max(columns.get(x, 0), n)
-    path = " ".join(f"{x + 1},{200 - 180 * n / top:.1f}" for x, n in sorted(columns.items()))
-    marks = "".join(
-        f'<g class=bad><title>{esc(e.get("call"))} of {esc(e.get("bytes"))} bytes failed with {esc(e.get("result"))} in '
-        f'{esc(e.get("phase"))} at {esc(e.get("site"))}</title><path d="M{899 * t / end - 5:.1f} 4l5 10l5 -10z" '
-        'fill="currentColor"/></g>' for t, e in fails[:400])
-    return (f"<h3>Device memory over time</h3><p class=m>{esc(trace['path'])}: {top / 1048576:.1f} MiB at most, "
-            f"{len(fails)} failures, {end:.2f} s</p><svg viewBox='0 0 902 204' role=img aria-label='live device bytes over time'>"
-            f"<polyline points='{path}' fill=none stroke=currentColor stroke-width=1.5 />{marks}</svg>")

@@ -1,0 +1,131 @@
+"""zoom.py BUILD BISECTOR - device memory over time: a picture without scripts; with them, zoomed and moved by buttons, keys, the
+wheel and by dragging."""
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, sys.argv[2])
+import chrome  # noqa: E402
+
+BUILD = os.path.abspath(sys.argv[1])
+failed = 0
+
+
+def want(holds, what):
+    global failed
+    if not holds:
+        print("not so:", what)
+        failed = 1
+
+
+def page(d):
+    trace = os.path.join(d, "<script>alert(1)</script>".replace("/", "\u2215"))
+    for words in (("run", "--device", "sim", "--trace", trace, "--faults", "cudaMalloc phase=backward nth=9 -> oom", "--",
+                   os.path.join(BUILD, "bin/pointtrain"), "train", "--data", "rooms:3,max=3000", "--steps", "2", "--quiet",
+                   "--allocator", "direct"), ("report", "-o", d, trace)):
+        run = subprocess.run([os.path.join(BUILD, "bin/oomproof"), *words], capture_output=True, text=True, check=False)
+        want(run.returncode == 0, f"{words[0]}: {run.returncode} {run.stderr}")
+    with open(os.path.join(d, "index.html"), encoding="utf-8") as f:
+        text = f.read()
+    want(text.count("<script") == 1 and "&lt;script" in text, "the page's own script is its only one")
+    want("src=" not in text and "http" not in text, "it asks the network for nothing")
+    return "file://" + os.path.join(d, "index.html")
+
+
+def view(c):
+    """From where, how wide."""
+    box = c.js("document.querySelector('.timeline svg').getAttribute('viewBox')").split()
+    return float(box[0]), float(box[2])
+
+
+def without_scripts(c, url):
+    c.call("Emulation.setScriptExecutionDisabled", value=True)
+    c.open(url)
+    c.call("Emulation.setScriptExecutionDisabled", value=False)
+    want(c.js("document.querySelectorAll('button').length") == 0, "without scripts there are no dead controls")
+    want(view(c) == (0, 902), "without scripts the whole run is there")
+    points = c.js("document.querySelector('.timeline polyline').points.numberOfItems")
+    shown = c.js("(() => { const b = document.querySelector('.timeline polyline').getBoundingClientRect(); return b.width * b.height })()")
+    want(points > 100 and shown > 10000, f"without scripts there is a picture: {points} points on {shown} pixels")
+
+
+def press(c, name):
+    c.click(f".timeline button[data-does={name}]")
+
+
+def buttons(c):
+    size = "(() => { const b = document.querySelector('.timeline g').getBoundingClientRect(); return b.width / b.height })()"
+    shape = c.js(size)
+    off = c.js("[...document.querySelectorAll('.timeline button:disabled')].map(b => b.dataset.does).join()")
+    want(off == "out,left,right,whole", f"what can do nothing is off: {off}")
+    whole = c.js("document.querySelector('.timeline output').textContent")
+    press(c, "in")
+    want(view(c) == (225.5, 451), f"closer, about the middle: {view(c)}")
+    want(abs(c.js(size) - shape) < 0.05 * shape, f"a mark keeps its shape: {shape}, {c.js(size)}")
+    want(c.js("document.querySelector('.timeline output').textContent") not in ("", whole), "the times that are shown are said")
+    press(c, "left")
+    want(view(c) == (0, 451), f"earlier, to the beginning: {view(c)}")
+    press(c, "in")
+    press(c, "right")
+    want(view(c) == (225.5, 225.5), f"later by half of what is shown: {view(c)}")
+    press(c, "out")
+    want(view(c) == (112.75, 451), f"farther: {view(c)}")
+    for _ in range(9):
+        press(c, "in")
+    want(view(c)[1] == 902 / 64 and c.js("document.querySelector('[data-does=in]').disabled"), f"no closer than that: {view(c)}")
+    press(c, "whole")
+    want(view(c) == (0, 902) and c.js("document.querySelector('.timeline output').textContent") == whole, "the whole run again")
+
+
+def mouse(c):
+    x, y, width = c.js("(() => { const s = document.querySelector('.timeline svg'); s.scrollIntoView({block: 'center'}); "
+                       "const b = s.getBoundingClientRect(); return [b.left, b.top + b.height / 2, s.clientWidth] })()")
+
+    def send(kind, share, **more):
+        c.call("Input.dispatchMouseEvent", type=kind, x=x + share * width, y=y, **more)
+    send("mouseWheel", 0.25, deltaX=0, deltaY=-100)
+    c.js("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    want(view(c) == (0, 902), "the wheel alone is the page's")
+    send("mouseWheel", 0.25, deltaX=0, deltaY=-100, modifiers=2)
+    start, wide = view(c)
+    want(abs(wide - 0.8 * 902) < 1 and abs(start + 0.25 * wide - 0.25 * 902) < 1, f"what is under the pointer stays: {start} {wide}")
+    send("mousePressed", 0.5, button="left", clickCount=1)
+    send("mouseMoved", 0.4, button="left", buttons=1)
+    want(abs(view(c)[0] - (start + 0.1 * wide)) < 1 and view(c)[1] == wide, f"dragged by a tenth: {view(c)}")
+    send("mouseReleased", 0.4, button="left", clickCount=1)
+    held = view(c)
+    send("mouseMoved", 0.8)
+    want(view(c) == held, "let go, it stays")
+
+
+def keys(c):
+    c.js("document.querySelector('.timeline svg').focus()")
+    c.call("Input.dispatchKeyEvent", type="keyDown", key="0", text="0")
+    c.call("Input.dispatchKeyEvent", type="keyDown", key="+", text="+")
+    want(view(c) == (225.5, 451), f"plus is closer: {view(c)}")
+    c.key("ArrowRight")
+    want(view(c) == (451, 451), f"an arrow moves it: {view(c)}")
+    c.call("Input.dispatchKeyEvent", type="keyDown", key="0", text="0")
+    want(view(c) == (0, 902), f"nought is the whole: {view(c)}")
+
+
+with tempfile.TemporaryDirectory() as folder:
+    where = page(folder)
+    program = chrome.find()
+    if failed or not program:
+        print("" if program else "skipped: chromium is not installed")
+        sys.exit(failed or 77)
+    browser = chrome.Chrome(program)
+    for size in (1280, 360):
+        browser.size(size, 900, size < 500)
+        without_scripts(browser, where)
+        browser.open(where)
+        want(browser.js("document.documentElement.scrollWidth") <= size, f"nothing is wider than {size} pixels")
+        buttons(browser)
+        if size > 500:
+            mouse(browser)
+        keys(browser)
+    want(not browser.errors, f"the console says: {browser.errors}")
+    browser.close()
+sys.exit(failed)
