@@ -485,6 +485,44 @@ START_TEST(predicted_classes_match_also_where_two_are_equal)
 }
 END_TEST
 
+START_TEST(dropout_matches_and_is_keyed_by_voxel)
+{
+    open_device();
+    EACH(int64_t, pn, sizes)
+    EACH(int, pc, channels)
+    {
+        int64_t n = *pn > 1000 ? 3001 : *pn, size = n * *pc, zeros = 0;
+        const double rate = n % 2 ? 0.4 : 0.75;
+        uint64_t seed = 0x123456789abcdefu * (uint64_t)n, step = (uint64_t)n << 30 | 5;
+        int32_t scene[3] = {1022, 0, 7};
+        state = 910 + (uint64_t)size;
+        uint64_t *key = NEW(uint64_t, n);
+        for (int64_t i = 0; i < n; i++) key[i] = bits() >> 10 | (uint64_t)below(3) << 54;
+        real *x = reals(size, 0.5, 2), *got = NEW(real, size), *again = NEW(real, *pc);
+        uint64_t *dk = UP(key, n), moved = (key[n - 1] & (UINT64_MAX >> 10)) | UINT64_C(1) << 54;
+        int32_t *ds = UP(scene, 3), other[2] = {-1, scene[key[n - 1] >> 54]};
+        real *dx = UP(x, size), *da = UP(x + size - *pc, *pc);
+        ran(pt_k_dropout(&D, n, *pc, dk, ds, seed, step, rate, dx));
+        DOWN(dx, got, size);
+        GONE(dk), GONE(ds);
+        /* the last voxel alone, in another slot of another fragment: the same mask */
+        dk = UP(&moved, 1), ds = UP(other, 2);
+        ran(pt_k_dropout(&D, 1, *pc, dk, ds, seed, step, rate, da));
+        DOWN(da, again, *pc);
+        SAME(again, got + size - *pc, *pc, "dropout of one voxel", size);
+        ref_dropout(n, *pc, key, scene, seed, step, rate, x);
+        SAME(got, x, size, "dropout", size);
+        for (int64_t i = 0; i < size; i++) zeros += got[i] == 0;
+        /* five standard deviations */
+        double off = fabs((double)zeros - rate * (double)size);
+        ck_assert_msg(off <= 5 * sqrt((double)size * rate * (1 - rate)) + 1,
+                      "%lld of %lld left out at a rate of %g", (long long)zeros, (long long)size,
+                      rate);
+        GONE(dk), GONE(ds), free(key), free(x), free(got), free(again);
+    }
+}
+END_TEST
+
 START_TEST(adamw_matches)
 {
     open_device();

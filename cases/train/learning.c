@@ -3,6 +3,7 @@
 #include "case.h"
 #include "rig.h"
 #include <math.h>
+#include <string.h>
 
 #define EXACT 1e-12 /* design, section 6: double */
 
@@ -144,6 +145,52 @@ START_TEST(the_divisor_is_the_weight_of_the_whole_batch_also_after_a_drop)
     printf("scene 0 has %.4g of %.4g: gradient off by %.2g\n", kept, all, e);
     ck_assert_msg(e <= EXACT, "the gradient is off by %.3g", e);
     free(dropped);
+    rig_close(&r);
+}
+END_TEST
+
+static void drop_out(rig_options *o)
+{
+    o->dropout = 0.4;
+}
+
+START_TEST(pieces_draw_the_same_dropout_and_add_up)
+{
+    stays_exact(drop_out, NULL);
+}
+END_TEST
+
+START_TEST(a_retry_draws_the_same_dropout_in_every_bit_and_the_next_step_another)
+{
+    rig r;
+    rig_options o = small;
+    uint64_t fired;
+    drop_out(&o);
+    rig_open(&r, &o);
+    rig_run(&r, NULL, NULL);
+    ck_assert_msg(r.status == PT_OK, "%s", r.error.message);
+    rig_state undisturbed = rig_state_copy(&r, &r.end);
+    real *grad = rig_copy(&r, r.grad);
+    rig_run(&r, "cudaMalloc phase=backward nth=3 -> oom", &fired);
+    ck_assert_msg(r.status == PT_OK && fired == 1 && r.result.recover.retries == 1, "%s",
+                  r.error.message);
+    ck_assert_str_eq(rig_state_diff(&r, &r.end, &undisturbed), "");
+    /* without augmentation the next step differs by its mask, and by nothing else */
+    size_t bytes = r.t->net->nparams * sizeof *grad;
+    r.t->o.augment = 0;
+    rig_run(&r, NULL, NULL);
+    memcpy(grad, r.grad, bytes);
+    r.start.step++;
+    rig_run(&r, NULL, NULL);
+    ck_assert_double_gt(rig_distance(&r, r.grad, grad), 1e-3);
+    r.t->o.dropout = 0;
+    rig_run(&r, NULL, NULL);
+    memcpy(grad, r.grad, bytes);
+    r.start.step--;
+    rig_run(&r, NULL, NULL);
+    ck_assert_mem_eq(r.grad, grad, bytes);
+    free(grad);
+    rig_state_free(&undisturbed);
     rig_close(&r);
 }
 END_TEST

@@ -101,6 +101,7 @@ void rig_open(rig *r, const rig_options *o)
                             .weight_decay = 0.01,
                             .clip = o->clip,
                             .smoothing = o->smoothing,
+                            .dropout = o->dropout,
                             .weighted = o->class_weight != NULL,
                             .steps = 100,
                             .augment = 1};

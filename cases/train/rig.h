@@ -17,7 +17,7 @@ typedef struct rig_options {
     int convs; /* default 1 */
     pt_norm norm;
     int width0; /* channels of level 0; the others are 2 and 4 times it. Default 8 */
-    double clip, smoothing;
+    double clip, smoothing, dropout;
     const real *class_weight; /* [PT_ROOM_CLASSES]; default: all 1 */
 } rig_options;
 

@@ -70,6 +70,8 @@ static const entry table[] = {
     {"class-weights", TEXT, F(class_weights), 0, 0, 0, T, "WHAT",
      "none | inverse: by how rare a class is in --data | FILE: label and weight a\n"
      "line; what a point of a class counts in the loss (none)"},
+    {"dropout", NUMBER, F(dropout), 0, 0.99, 0, T, "P",
+     "share of the channels before the head that is left out (0)"},
     {"warmup", WHOLE64, F(warmup), 0, 1LL << 40, 0, T, "N", "batches of a rising rate (0)"},
     {"schedule", WORD, F(schedule), 0, 0, "constant cosine poly", T, "KIND",
      "cosine | poly | constant (cosine)"},

@@ -111,6 +111,7 @@ static pt_status open_all(run *r)
                             .weight_decay = o->weight_decay,
                             .clip = o->clip,
                             .smoothing = o->label_smoothing,
+                            .dropout = o->dropout,
                             .schedule = (pt_schedule)o->schedule,
                             .steps = o->steps,
                             .warmup = o->warmup,

@@ -10,6 +10,7 @@
 
 #define SMALL_GATHER_ROWS 1024 /* of the "smaller chunks" remedy */
 #define HALF_WORTH        0.9  /* a spatial half, halo included, against the whole, in voxels */
+#define DROPOUT_SEED      0x6a09e667f3bcc908u /* dropout draws other numbers than augmentation */
 
 static double now(void)
 {
@@ -113,7 +114,12 @@ static pt_status op_attempt(void *user, pt_fragment *f, pt_attempt *got)
     b->pass.backward = !b->evaluate;
     b->pass.inference = b->evaluate;
     b->pass.predict = b->predicted != NULL;
-    if (!b->evaluate) b->pass.smoothing = t->o.smoothing; /* a net is measured without */
+    if (!b->evaluate) { /* a net is measured without */
+        b->pass.smoothing = t->o.smoothing;
+        b->pass.dropout = t->o.dropout;
+        b->pass.seed = b->augment.seed ^ DROPOUT_SEED;
+        b->pass.step = b->augment.step;
+    }
     b->pass.gather_rows = f->gather_rows ? f->gather_rows : t->o.gather_rows;
     st = pt_net_pass(t->net, &f->device, &f->shape, &b->pass);
     got->forward = b->pass.did_forward;

@@ -15,6 +15,7 @@ typedef struct pt_trainer_options {
     uint64_t seed;
     double lr, weight_decay, clip; /* clip 0: none */
     double smoothing;              /* of the labels, 0..1: see pt_pass */
+    double dropout;                /* before the head, 0..0.99 */
     int weighted;                  /* classes have the weights below, and not all 1 */
     real class_weight[PT_MAX_CLASSES];
     pt_schedule schedule;

@@ -56,6 +56,8 @@ typedef struct pt_pass {
     /* in */
     double divisor;      /* valid weight of the whole batch, > 0 */
     double smoothing;    /* share of a target that is spread over all classes, 0: none */
+    double dropout;      /* rate at which channels before the head are left out, 0: none */
+    uint64_t seed, step; /* key the dropout, with scene and voxel */
     int64_t gather_rows; /* rows a gather workspace may have; 0: as many as needed */
     int backward;        /* 0: forward and loss only (validation, finite differences) */
     int inference;       /* 1: batch norm by its running statistics; without backward */
