@@ -559,6 +559,37 @@ START_TEST(adamw_matches)
 }
 END_TEST
 
+START_TEST(sgd_matches)
+{
+    open_device();
+    EACH(int64_t, pn, sizes)
+    {
+        int64_t n = *pn;
+        state = 811 + (uint64_t)n;
+        pt_sgd_scalars s = {1e-1, 0.9, 0.05, 0.25};
+        real *grad = reals(n, -1, 1), *param = reals(n, -1, 1), *m = reals(n, -1, 1);
+        uint8_t *decays = NEW(uint8_t, n);
+        wide *wp = NEW(wide, n), *wm = NEW(wide, n), *scale = NEW(wide, n);
+        for (int64_t i = 0; i < n; i++) {
+            decays[i] = below(2) > 0;
+            wp[i] = param[i], wm[i] = m[i];
+        }
+        real *dg = UP(grad, n), *dp = UP(param, n), *dm = UP(m, n);
+        uint8_t *dd = UP(decays, n);
+        ran(pt_k_sgd(&D, n, &s, dg, dd, dp, dm));
+        DOWN(dp, param, n);
+        DOWN(dm, m, n);
+        ref_sgd(n, &s, grad, decays, wp, wm, scale);
+        /* constants rounded once, three products and two sums: 5 of m; 3 more of the change */
+        close_to(m, wm, scale, n, 5, "sgd (m)", n);
+        for (int64_t i = 0; i < n; i++) scale[i] = fabsl(wp[i]) + 0.2L * scale[i];
+        close_to(param, wp, scale, n, 8, "sgd (param)", n);
+        GONE(dg), GONE(dd), free(grad), free(param), free(m), free(decays);
+        free(wp), free(wm), free(scale);
+    }
+}
+END_TEST
+
 START_TEST(augmentation_matches_and_is_keyed_by_point)
 {
     open_device();

@@ -195,6 +195,35 @@ START_TEST(a_retry_draws_the_same_dropout_in_every_bit_and_the_next_step_another
 }
 END_TEST
 
+START_TEST(momentum_of_a_split_batch_is_that_of_the_whole)
+{
+    rig r;
+    rig_options o = small;
+    uint64_t fired;
+    o.optimizer = PT_SGD;
+    rig_open(&r, &o);
+    for (int step = 0; step < 2; step++) { /* the second one has a momentum to go on from */
+        rig_run(&r, NULL, NULL);
+        ck_assert_msg(r.status == PT_OK, "%s", r.error.message);
+        rig_state whole = rig_state_copy(&r, &r.end);
+        rig_run(&r, "cudaMalloc phase=backward nth=3 -> oom", &fired);
+        ck_assert_msg(r.status == PT_OK && fired == 1, "%s", r.error.message);
+        ck_assert_str_eq(rig_state_diff(&r, &r.end, &whole), "");
+        rig_run(&r, NULL, NULL);
+        rig_run_on_budget(&r, 0.55, r.result.bytes_peak - r.result.bytes_baseline);
+        ck_assert_int_ge(r.result.recover.splits_scene, 1);
+        double m = rig_distance(&r, r.end.m, whole.m),
+               p = rig_distance(&r, r.end.param, whole.param);
+        printf("step %d: momentum off by %.2g, parameters by %.2g\n", step, m, p);
+        ck_assert_msg(m <= EXACT && p <= EXACT, "momentum off by %.3g, parameters by %.3g", m, p);
+        ck_assert_double_gt(rig_distance(&r, whole.param, r.start.param), 1e-6);
+        rig_state_free(&r.start);
+        r.start = whole;
+    }
+    rig_close(&r);
+}
+END_TEST
+
 static const case_entry cases[] = {
 #include "learning.def"
 };

@@ -110,6 +110,13 @@ typedef struct pt_adamw_scalars {
 pt_status pt_k_adamw(pt_device *d, int64_t n, const pt_adamw_scalars *s, const real *grad,
                      const uint8_t *decays, real *param, real *m, real *v);
 
+/* ---- sgd.cu ---- */
+typedef struct pt_sgd_scalars {
+    double lr, momentum, decay, scale;
+} pt_sgd_scalars;
+pt_status pt_k_sgd(pt_device *d, int64_t n, const pt_sgd_scalars *s, const real *grad,
+                   const uint8_t *decays, real *param, real *m);
+
 /* ---- augment.cu: see pt_augment_points in net.h ---- */
 pt_status pt_k_augment(pt_device *d, int64_t n, uint64_t seed, uint64_t step, uint32_t scene,
                        int64_t point0, float strength, float voxel, float *coord, real *feature);

@@ -62,8 +62,11 @@ static const entry table[] = {
      "stop | skip: a batch that fails by another error (stop)"},
     {"on-nan", WORD, F(on_nan), 0, 0, "stop skip", T, "WHAT",
      "stop | skip: a NaN or infinite loss or gradient (stop)"},
-    {"lr", NUMBER, F(lr), 0, 1e3, 0, T, "X", "learning rate of AdamW (0.001)"},
-    {"weight-decay", NUMBER, F(weight_decay), 0, 1e3, 0, T, "X", "decoupled (0.01)"},
+    {"lr", NUMBER, F(lr), 0, 1e3, 0, T, "X", "learning rate (0.001)"},
+    {"optimizer", WORD, F(optimizer), 0, 0, "adamw sgd", T, "KIND", "sgd | adamw (adamw)"},
+    {"momentum", NUMBER, F(momentum), 0, 0.9999, 0, T, "X", "of sgd (0.9)"},
+    {"weight-decay", NUMBER, F(weight_decay), 0, 1e3, 0, T, "X",
+     "of weights; adamw: decoupled, sgd: part of the gradient (0.01)"},
     {"clip", NUMBER, F(clip), 0, 1e30, 0, T, "NORM", "of the whole gradient (0: off)"},
     {"label-smoothing", NUMBER, F(label_smoothing), 0, 1, 0, T, "X",
      "share of a point's target that is spread over all classes (0)"},
@@ -297,6 +300,7 @@ static const char *missing(const pt_options *o)
         return "by which net? Give --checkpoint FILE, as train wrote it";
     if (o->command == PT_PREDICT && !o->out) return "where to? Give --out FOLDER";
     if (o->val_every && !o->nval) return "--val-every needs scenes: --val PATH...";
+    if (o->momentum >= 0 && o->optimizer != PT_SGD) return "--momentum needs --optimizer sgd";
     if (o->checkpoint_every && !o->checkpoint) return "--checkpoint-every needs --checkpoint FILE";
     return NULL;
 }
@@ -313,6 +317,7 @@ int pt_options_parse(int argc, char **argv, pt_options *o, int *code)
                       .augment = 1,
                       .lr = 1e-3,
                       .weight_decay = 0.01,
+                      .momentum = -1, /* not given */
                       .max_dropped = 0.01,
                       .schedule = PT_LR_COSINE};
     *code = 0;

@@ -62,8 +62,9 @@ pt_status pt_trainer_open(const pt_trainer_options *o, pt_trainer **out)
     pt_phase_set(PT_PHASE_SETUP);
     TRY(pt_device_open(o->allocator, &t->device));
     TRY(pt_net_create(&t->device, &o->net, &t->net));
-    TRY(pt_adamw_create(t->net, &t->adamw));
-    t->adamw.weight_decay = o->weight_decay;
+    TRY(pt_optimizer_create(t->net, o->optimizer, &t->optimizer));
+    t->optimizer.weight_decay = o->weight_decay;
+    t->optimizer.momentum = o->momentum;
     if (t->net->nrunning) {
         void *p = NULL;
         TRY(pt_mem_alloc(&t->device, t->net->nrunning, sizeof(real), "trainer/running_before", &p));
@@ -84,7 +85,7 @@ void pt_trainer_close(pt_trainer *t)
     pt_error cause = *pt_error_last(); /* closing after a failure must not hide it */
     if (t->net) {
         pt_mem_free(&t->device, t->running_before);
-        pt_adamw_free(t->net, &t->adamw);
+        pt_optimizer_free(t->net, &t->optimizer);
     }
     pt_net_free(t->net);
     pt_device_close(&t->device);
@@ -225,7 +226,7 @@ static void op_before_retry(void *user, const pt_fragment *next, const pt_queue 
     for (const pt_fragment *f = rest->head; f; f = f->next) h = hash_fragment(h, f);
     for (int s = 0; s < ledger->scenes; s++)
         h = pt_probe_hash(h, ledger->fate[s], (size_t)ledger->points[s]);
-    int64_t left[] = {b->out->recover.attempts, b->t->step, b->t->adamw.t};
+    int64_t left[] = {b->out->recover.attempts, b->t->step, b->t->optimizer.t};
     h = pt_probe_hash(h, left, sizeof left);
     h = pt_probe_hash(h, &b->out->loss, sizeof b->out->loss);
     pt_probe_retry(&h, sizeof h);
@@ -265,7 +266,7 @@ done:
 static pt_status step_once(pt_trainer *t, pt_batch_result *out)
 {
     pt_phase_set(PT_PHASE_STEP);
-    return pt_adamw_step(t->net, &t->adamw, out->lr, t->o.clip, &out->grad_norm);
+    return pt_optimizer_step(t->net, &t->optimizer, out->lr, t->o.clip, &out->grad_norm);
 }
 
 /* Runs op, and once more when it failed for memory: neither of the two that come here allocates,
@@ -304,7 +305,7 @@ pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t
     memset(out, 0, sizeof *out);
     *ledger = (pt_ledger){0};
     pt_probe_step_begin();
-    t->adamw.launched = 0;
+    t->optimizer.launched = 0;
     out->lr = pt_learning_rate(&t->o, t->step);
     int64_t *sizes = calloc((size_t)n, sizeof *sizes);
     if (!sizes) return pt_fail(PT_ERR_HOST, "no host memory for a batch of %d scenes", n);

@@ -13,7 +13,9 @@ typedef struct pt_trainer_options {
     pt_split_mode split;
     pt_on_floor on_floor;
     uint64_t seed;
+    pt_optimizer_kind optimizer;
     double lr, weight_decay, clip; /* clip 0: none */
+    double momentum;               /* of SGD */
     double smoothing;              /* of the labels, 0..1: see pt_pass */
     double dropout;                /* before the head, 0..0.99 */
     int weighted;                  /* classes have the weights below, and not all 1 */
@@ -62,7 +64,7 @@ typedef struct pt_trainer {
     pt_trainer_options o;
     pt_device device;
     pt_net *net;
-    pt_adamw adamw;
+    pt_optimizer optimizer;
     real *running_before; /* running statistics at the start of the batch */
     int64_t step;         /* batches seen: the position in the schedule */
     int halo;
