@@ -224,6 +224,96 @@ START_TEST(momentum_of_a_split_batch_is_that_of_the_whole)
 }
 END_TEST
 
+/* The rate of each step, against formulas that are written down here once more. */
+static void rates(pt_schedule schedule, int64_t warmup, double *rate)
+{
+    pt_trainer_options o = {.lr = 0.5, .steps = 50, .warmup = warmup, .schedule = schedule};
+    for (int64_t i = 0; i < 50; i++) {
+        rate[i] = pt_learning_rate(&o, i);
+        ck_assert_msg(rate[i] >= 0 && rate[i] <= 0.5, "step %lld: %g", (long long)i, rate[i]);
+    }
+}
+
+static void near(double got, double want, const char *what, int64_t step)
+{
+    ck_assert_msg(fabs(got - want) <= 1e-14, "%s, step %lld: %.17g, not %.17g", what,
+                  (long long)step, got, want);
+}
+
+START_TEST(schedules_follow_their_formulas_after_the_warm_up)
+{
+    double cosine[50], poly[50], constant[50];
+    for (int64_t w = 0; w <= 10; w += 5) {
+        rates(PT_LR_COSINE, w, cosine);
+        rates(PT_LR_POLY, w, poly);
+        rates(PT_LR_CONSTANT, w, constant);
+        for (int64_t i = 0; i < 50; i++) {
+            double x = i < w ? 0 : (double)(i - w) / (double)(50 - w), half = sin(M_PI * x / 2);
+            double up = i < w ? (double)(i + 1) / (double)w : 1;
+            near(cosine[i], 0.5 * up * (1 - half * half), "cosine", i);
+            near(poly[i], 0.5 * up * exp(0.9 * log1p(-x)), "poly", i);
+            near(constant[i], 0.5 * up, "constant", i);
+        }
+    }
+}
+END_TEST
+
+START_TEST(one_cycle_rises_to_the_rate_and_falls_to_nearly_nothing)
+{
+    double rate[50];
+    for (int64_t w = 0; w <= 10; w += 10) {
+        int64_t top = w ? w : 15;
+        rates(PT_LR_ONECYCLE, w, rate);
+        near(rate[0], 0.5 / 25, "onecycle", 0);
+        near(rate[top], 0.5, "onecycle", top);
+        near(rate[49], 0.5 / 250000, "onecycle", 49);
+        for (int64_t i = 1; i < 50; i++)
+            ck_assert_msg(i <= top ? rate[i] > rate[i - 1] : rate[i] < rate[i - 1],
+                          "step %lld: %g after %g", (long long)i, rate[i], rate[i - 1]);
+        if (w) near(rate[5], (0.5 + 0.5 / 25) / 2, "half-way up", 5);
+    }
+    /* too few steps for a way up or down: still a rate */
+    for (int64_t steps = 1; steps <= 4; steps++)
+        for (int64_t w = 0; w <= 5; w++) {
+            pt_trainer_options o = {
+                .lr = 0.5, .steps = steps, .warmup = w, .schedule = PT_LR_ONECYCLE};
+            for (int64_t i = 0; i < 7; i++) {
+                double r = pt_learning_rate(&o, i);
+                ck_assert_msg(r > 0 && r <= 0.5, "step %lld of %lld, warm-up %lld: %g",
+                              (long long)i, (long long)steps, (long long)w, r);
+            }
+        }
+}
+END_TEST
+
+/* The rate scales the step that the whole gradient asks for, split or not. */
+START_TEST(a_split_batch_takes_the_step_that_the_schedule_asks_for)
+{
+    rig r;
+    rig_options o = small;
+    o.optimizer = PT_SGD;
+    rig_open(&r, &o);
+    r.t->o.schedule = PT_LR_ONECYCLE;
+    for (int64_t step = 0; step <= 30; step += 30) { /* the start, and the top */
+        r.start.step = step;
+        rig_run(&r, NULL, NULL);
+        ck_assert_msg(r.status == PT_OK, "%s", r.error.message);
+        near(r.result.lr, step ? 1e-3 : 1e-3 / 25, "onecycle", step);
+        rig_state whole = rig_state_copy(&r, &r.end);
+        rig_run_on_budget(&r, 0.55, r.result.bytes_peak - r.result.bytes_baseline);
+        ck_assert_int_ge(r.result.recover.splits_scene, 1);
+        ck_assert_double_le(rig_distance(&r, r.end.param, whole.param), EXACT);
+        /* where nothing decays, the parameter moves by rate times gradient */
+        const pt_tensor *bias = &r.t->net->tensor[r.t->net->ntensors - 1];
+        for (size_t i = bias->offset; i < bias->offset + bias->count; i++)
+            near((double)whole.param[i], (double)r.start.param[i] - r.result.lr * (double)r.grad[i],
+                 bias->name, step);
+        rig_state_free(&whole);
+    }
+    rig_close(&r);
+}
+END_TEST
+
 static const case_entry cases[] = {
 #include "learning.def"
 };

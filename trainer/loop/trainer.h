@@ -5,7 +5,7 @@
 #include "net/net.h"
 #include "recovery/recover.h"
 
-typedef enum pt_schedule { PT_LR_CONSTANT, PT_LR_COSINE, PT_LR_POLY } pt_schedule;
+typedef enum pt_schedule { PT_LR_CONSTANT, PT_LR_COSINE, PT_LR_POLY, PT_LR_ONECYCLE } pt_schedule;
 
 typedef struct pt_trainer_options {
     pt_net_options net;
