@@ -43,14 +43,15 @@ END
 expect 0 "points" "$bin/pointtrain" info "$d/out/room-0.ply"
 
 # stopped at any moment, whatever is there is a whole checkpoint, and the end is that of the run that was never stopped
-run $net train $data --batch 2 --steps 8 --warmup 3 --quiet --checkpoint "$d/never" 2>"$out" || fail "$(cat "$out")"
+learning="--batch 2 --steps 8 --warmup 3 --label-smoothing 0.1 --class-weights inverse --dropout 0.3 --quiet"
+run $net train $data $learning --checkpoint "$d/never" 2>"$out" || fail "$(cat "$out")"
 for moment in 0.2 0.4 0.7 1.1; do
-    timeout -s KILL $moment "$bin/oomproof" run --device sim -- $net train $data --batch 2 --steps 8 --warmup 3 --quiet \
+    timeout -s KILL $moment "$bin/oomproof" run --device sim -- $net train $data $learning \
         --checkpoint "$d/killed" --checkpoint-every 1 >"$out" 2>&1
     pkill -9 -f -- "--checkpoint $d/killed"
     while pgrep -f -- "--checkpoint $d/killed" >"$out"; do :; done
 done
-expect 0 "" run $net train $data --batch 2 --steps 8 --warmup 3 --quiet --checkpoint "$d/killed" --checkpoint-every 1
+expect 0 "" run $net train $data $learning --checkpoint "$d/killed" --checkpoint-every 1
 cmp -s "$d/never" "$d/killed" || fail "a run that was killed and resumed ended elsewhere"
 [ "$(ls "$d" | grep -c 'killed\..*tmp')" -eq 0 ] || fail "files of the killed runs are left: $(ls "$d")"
 

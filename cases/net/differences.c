@@ -120,6 +120,23 @@ START_TEST(the_gradient_of_weighted_classes_agrees_with_central_differences)
 }
 END_TEST
 
+START_TEST(the_gradient_under_dropout_agrees_with_central_differences)
+{
+    problem p;
+    open_problem(&p, 500);
+    double plain = loss_of(&p, 0);
+    p.pass.dropout = 0.4;
+    p.pass.seed = 3;
+    p.pass.step = 1;
+    double first = loss_of(&p, 0);
+    ck_assert_double_gt(fabs(first - plain), 1e-4 * plain);
+    p.pass.step = 2;
+    ck_assert_double_gt(fabs(loss_of(&p, 0) - first), 1e-4 * plain);
+    agrees(&p, 10);
+    close_problem(&p);
+}
+END_TEST
+
 START_TEST(two_runs_are_equal_in_every_bit)
 {
     problem p;

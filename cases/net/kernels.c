@@ -485,6 +485,44 @@ START_TEST(predicted_classes_match_also_where_two_are_equal)
 }
 END_TEST
 
+START_TEST(dropout_matches_and_is_keyed_by_voxel)
+{
+    open_device();
+    EACH(int64_t, pn, sizes)
+    EACH(int, pc, channels)
+    {
+        int64_t n = *pn > 1000 ? 3001 : *pn, size = n * *pc, zeros = 0;
+        const double rate = n % 2 ? 0.4 : 0.75;
+        uint64_t seed = 0x123456789abcdefu * (uint64_t)n, step = (uint64_t)n << 30 | 5;
+        int32_t scene[3] = {1022, 0, 7};
+        state = 910 + (uint64_t)size;
+        uint64_t *key = NEW(uint64_t, n);
+        for (int64_t i = 0; i < n; i++) key[i] = bits() >> 10 | (uint64_t)below(3) << 54;
+        real *x = reals(size, 0.5, 2), *got = NEW(real, size), *again = NEW(real, *pc);
+        uint64_t *dk = UP(key, n), moved = (key[n - 1] & (UINT64_MAX >> 10)) | UINT64_C(1) << 54;
+        int32_t *ds = UP(scene, 3), other[2] = {-1, scene[key[n - 1] >> 54]};
+        real *dx = UP(x, size), *da = UP(x + size - *pc, *pc);
+        ran(pt_k_dropout(&D, n, *pc, dk, ds, seed, step, rate, dx));
+        DOWN(dx, got, size);
+        GONE(dk), GONE(ds);
+        /* the last voxel alone, in another slot of another fragment: the same mask */
+        dk = UP(&moved, 1), ds = UP(other, 2);
+        ran(pt_k_dropout(&D, 1, *pc, dk, ds, seed, step, rate, da));
+        DOWN(da, again, *pc);
+        SAME(again, got + size - *pc, *pc, "dropout of one voxel", size);
+        ref_dropout(n, *pc, key, scene, seed, step, rate, x);
+        SAME(got, x, size, "dropout", size);
+        for (int64_t i = 0; i < size; i++) zeros += got[i] == 0;
+        /* five standard deviations */
+        double off = fabs((double)zeros - rate * (double)size);
+        ck_assert_msg(off <= 5 * sqrt((double)size * rate * (1 - rate)) + 1,
+                      "%lld of %lld left out at a rate of %g", (long long)zeros, (long long)size,
+                      rate);
+        GONE(dk), GONE(ds), free(key), free(x), free(got), free(again);
+    }
+}
+END_TEST
+
 START_TEST(adamw_matches)
 {
     open_device();
@@ -517,6 +555,37 @@ START_TEST(adamw_matches)
         close_to(param, wp, scale, n, 14, "adamw (param)", n);
         GONE(dg), GONE(dd), free(grad), free(param), free(m), free(v), free(decays);
         free(wp), free(wm), free(wv), free(scale), free(sm);
+    }
+}
+END_TEST
+
+START_TEST(sgd_matches)
+{
+    open_device();
+    EACH(int64_t, pn, sizes)
+    {
+        int64_t n = *pn;
+        state = 811 + (uint64_t)n;
+        pt_sgd_scalars s = {1e-1, 0.9, 0.05, 0.25};
+        real *grad = reals(n, -1, 1), *param = reals(n, -1, 1), *m = reals(n, -1, 1);
+        uint8_t *decays = NEW(uint8_t, n);
+        wide *wp = NEW(wide, n), *wm = NEW(wide, n), *scale = NEW(wide, n);
+        for (int64_t i = 0; i < n; i++) {
+            decays[i] = below(2) > 0;
+            wp[i] = param[i], wm[i] = m[i];
+        }
+        real *dg = UP(grad, n), *dp = UP(param, n), *dm = UP(m, n);
+        uint8_t *dd = UP(decays, n);
+        ran(pt_k_sgd(&D, n, &s, dg, dd, dp, dm));
+        DOWN(dp, param, n);
+        DOWN(dm, m, n);
+        ref_sgd(n, &s, grad, decays, wp, wm, scale);
+        /* constants rounded once, three products and two sums: 5 of m; 3 more of the change */
+        close_to(m, wm, scale, n, 5, "sgd (m)", n);
+        for (int64_t i = 0; i < n; i++) scale[i] = fabsl(wp[i]) + 0.2L * scale[i];
+        close_to(param, wp, scale, n, 8, "sgd (param)", n);
+        GONE(dg), GONE(dd), free(grad), free(param), free(m), free(decays);
+        free(wp), free(wm), free(scale);
     }
 }
 END_TEST

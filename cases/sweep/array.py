@@ -1,5 +1,5 @@
 """array.py - sweeps of the trainer over its settings: every pair of values of two settings occurs in some row (make test),
-or every combination (make torture).
+or every combination (make torture; there, what is learnt takes turns instead of multiplying the rest).
 
   array.py pairs|all            one line a row: number and settings
   array.py pairs|all N BUILD    sweeps row N; exit code of the sweep
@@ -19,7 +19,10 @@ SETTINGS = {
     "convs": ["1", "2"],
     "card": ["8GiB", "60MiB", "pressure"],  # with room, nearly full, filled by others while the step runs
     "fault": ["oom", "status", "sticky", "shape-nan", "budgets"],
+    "learning": ["plain", "sgd", "loss"],  # sgd: with onecycle; loss: smoothed, weighted, under dropout
 }
+LEARNING = {"plain": [], "sgd": ["--optimizer", "sgd", "--schedule", "onecycle", "--lr", "0.01"],
+            "loss": ["--label-smoothing", "0.1", "--class-weights", "inverse", "--dropout", "0.3"]}
 NAMES = list(SETTINGS)
 
 
@@ -51,7 +54,8 @@ def pairwise():
 
 
 def product():
-    return [dict(zip(NAMES, values)) for values in itertools.product(*SETTINGS.values())]
+    *others, turns = SETTINGS.values()
+    return [dict(zip(NAMES, (*values, turns[i % len(turns)]))) for i, values in enumerate(itertools.product(*others))]
 
 
 def sweep(row, number, shards, build):
@@ -70,7 +74,7 @@ def sweep(row, number, shards, build):
     command = [os.path.join(build, "bin/oomproof"), "sweep", "--device", "sim", "--sim-memory", memory, *options, "--",
                os.path.join(build, "bin", row["program"]), "train", "--data", "rooms:2,max=900", "--batch", "2", "--steps", "2",
                "--quiet", "--norm", row["norm"], "--allocator", row["allocator"], "--split", row["split"], "--convs",
-               row["convs"]]
+               row["convs"], *LEARNING[row["learning"]]]
     print("repeat:", " ".join(f"{k}={env[k]}" for k in ("OOMPROOF_SIM_PRESSURE", "OOMPROOF_SIM_STREAMS") if k in env),
           " ".join(command), flush=True)
     return subprocess.run(command, env=env, check=False).returncode

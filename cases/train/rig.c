@@ -26,7 +26,7 @@ real *rig_copy(const rig *r, const real *values)
     return a;
 }
 
-static void read_state(rig *r, rig_state *s)
+void rig_read_state(rig *r, rig_state *s)
 {
     pt_net *n = r->t->net;
     if (!s->param) {
@@ -36,11 +36,12 @@ static void read_state(rig *r, rig_state *s)
         s->running = new_array(n->nrunning);
     }
     ck_assert_int_eq(pt_trainer_read(r->t, n->param, n->nparams, s->param), PT_OK);
-    ck_assert_int_eq(pt_trainer_read(r->t, r->t->adamw.m, n->nparams, s->m), PT_OK);
-    ck_assert_int_eq(pt_trainer_read(r->t, r->t->adamw.v, n->nparams, s->v), PT_OK);
+    ck_assert_int_eq(pt_trainer_read(r->t, r->t->optimizer.m, n->nparams, s->m), PT_OK);
+    if (r->t->optimizer.v)
+        ck_assert_int_eq(pt_trainer_read(r->t, r->t->optimizer.v, n->nparams, s->v), PT_OK);
     if (n->nrunning)
         ck_assert_int_eq(pt_trainer_read(r->t, n->running, n->nrunning, s->running), PT_OK);
-    s->t = r->t->adamw.t;
+    s->t = r->t->optimizer.t;
     s->step = r->t->step;
 }
 
@@ -48,11 +49,12 @@ static void write_state(rig *r, const rig_state *s)
 {
     pt_net *n = r->t->net;
     ck_assert_int_eq(pt_trainer_write(r->t, n->param, n->nparams, s->param), PT_OK);
-    ck_assert_int_eq(pt_trainer_write(r->t, r->t->adamw.m, n->nparams, s->m), PT_OK);
-    ck_assert_int_eq(pt_trainer_write(r->t, r->t->adamw.v, n->nparams, s->v), PT_OK);
+    ck_assert_int_eq(pt_trainer_write(r->t, r->t->optimizer.m, n->nparams, s->m), PT_OK);
+    if (r->t->optimizer.v)
+        ck_assert_int_eq(pt_trainer_write(r->t, r->t->optimizer.v, n->nparams, s->v), PT_OK);
     if (n->nrunning)
         ck_assert_int_eq(pt_trainer_write(r->t, n->running, n->nrunning, s->running), PT_OK);
-    r->t->adamw.t = s->t;
+    r->t->optimizer.t = s->t;
     r->t->step = s->step;
 }
 
@@ -99,8 +101,11 @@ void rig_open(rig *r, const rig_options *o)
                             .seed = 11,
                             .lr = 1e-3,
                             .weight_decay = 0.01,
+                            .optimizer = o->optimizer,
+                            .momentum = 0.9,
                             .clip = o->clip,
                             .smoothing = o->smoothing,
+                            .dropout = o->dropout,
                             .weighted = o->class_weight != NULL,
                             .steps = 100,
                             .augment = 1};
@@ -120,7 +125,7 @@ void rig_open(rig *r, const rig_options *o)
     r->grad = new_array(r->t->net->nparams);
     r->t->hooks.user = r;
     r->t->hooks.before_step = keep_gradient;
-    read_state(r, &r->start);
+    rig_read_state(r, &r->start);
     r->live = oomproof_live_bytes();
 }
 
@@ -149,7 +154,7 @@ void rig_run(rig *r, const char *rules, uint64_t *fired)
     r->error = *pt_error_last();
     if (fired) *fired = oomproof_fired(0);
     oomproof_disarm();
-    if (r->status == PT_OK || pt_classify(&r->error) != PT_CLASS_FATAL) read_state(r, &r->end);
+    if (r->status == PT_OK || pt_classify(&r->error) != PT_CLASS_FATAL) rig_read_state(r, &r->end);
 }
 
 void rig_run_on_budget(rig *r, double share, uint64_t room)

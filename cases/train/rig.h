@@ -17,7 +17,8 @@ typedef struct rig_options {
     int convs; /* default 1 */
     pt_norm norm;
     int width0; /* channels of level 0; the others are 2 and 4 times it. Default 8 */
-    double clip, smoothing;
+    pt_optimizer_kind optimizer;
+    double clip, smoothing, dropout;
     const real *class_weight; /* [PT_ROOM_CLASSES]; default: all 1 */
 } rig_options;
 
@@ -62,6 +63,7 @@ void rig_check_invariants(rig *r, const char *what);
 
 rig_state rig_state_copy(const rig *r, const rig_state *s);
 void rig_state_free(rig_state *s);
+void rig_read_state(rig *r, rig_state *s); /* as it is now */
 real *rig_copy(const rig *r, const real *values);
 
 #endif

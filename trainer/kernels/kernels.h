@@ -97,12 +97,25 @@ size_t pt_k_sum_room(int64_t n);
 pt_status pt_k_sum(pt_device *d, int64_t n, const double *x, double *out, double *tmp);
 pt_status pt_k_sum_squares(pt_device *d, int64_t n, const real *x, double *out, double *tmp);
 
+/* ---- dropout.cu ---- */
+/* x [V, C] in place: channels left out at this rate (0 <= rate < 1), the rest scaled; key [V] of
+ * level 0, scene [slots]: position in the batch. Of a gradient: the same mask and scale. */
+pt_status pt_k_dropout(pt_device *d, int64_t v, int c, const uint64_t *key, const int32_t *scene,
+                       uint64_t seed, uint64_t step, double rate, real *x);
+
 /* ---- adamw.cu ---- */
 typedef struct pt_adamw_scalars {
     double lr, beta1, beta2, eps, decay, correction1, correction2, scale;
 } pt_adamw_scalars;
 pt_status pt_k_adamw(pt_device *d, int64_t n, const pt_adamw_scalars *s, const real *grad,
                      const uint8_t *decays, real *param, real *m, real *v);
+
+/* ---- sgd.cu ---- */
+typedef struct pt_sgd_scalars {
+    double lr, momentum, decay, scale;
+} pt_sgd_scalars;
+pt_status pt_k_sgd(pt_device *d, int64_t n, const pt_sgd_scalars *s, const real *grad,
+                   const uint8_t *decays, real *param, real *m);
 
 /* ---- augment.cu: see pt_augment_points in net.h ---- */
 pt_status pt_k_augment(pt_device *d, int64_t n, uint64_t seed, uint64_t step, uint32_t scene,

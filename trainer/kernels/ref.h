@@ -60,11 +60,20 @@ void ref_loss(int64_t v, int classes, const real *logp, const int32_t *count, co
 
 void ref_predict(int64_t n, int classes, const real *logp, const int32_t *member, int32_t *out);
 
+/* ---- ref_dropout.c: exact, in place ---- */
+void ref_dropout(int64_t v, int c, const uint64_t *key, const int32_t *scene, uint64_t seed,
+                 uint64_t step, double rate, real *x);
+
 /* ---- ref_adamw.c: in place; scale[n] of the parameter's change ---- */
 void ref_adamw(int64_t n, const pt_adamw_scalars *s, const real *grad, const uint8_t *decays,
                wide *param, wide *m, wide *v, wide *scale);
 
+/* ---- ref_sgd.c: in place; scale[n] of the momentum ---- */
+void ref_sgd(int64_t n, const pt_sgd_scalars *s, const real *grad, const uint8_t *decays,
+             wide *param, wide *m, wide *scale);
+
 /* ---- ref_augment.c: in place ---- */
+void ref_philox(uint32_t counter[4], uint32_t key0, uint32_t key1); /* counter -> four numbers */
 void ref_augment(int64_t n, uint64_t seed, uint64_t step, uint32_t scene, int64_t point0,
                  float strength, float voxel, wide *coord, wide *feature);
 

@@ -4,7 +4,7 @@
 #include "recovery/fragment.h"
 #include <math.h>
 
-static void philox(uint32_t c[4], uint32_t k0, uint32_t k1)
+void ref_philox(uint32_t c[4], uint32_t k0, uint32_t k1)
 {
     for (int round = 0; round < 10; round++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) {
         uint64_t p = (uint64_t)0xD2511F53u * c[0], q = (uint64_t)0xCD9E8D57u * c[2];
@@ -17,7 +17,7 @@ static void philox(uint32_t c[4], uint32_t k0, uint32_t k1)
 static void draw(uint64_t seed, uint64_t step, uint32_t scene, uint32_t point, uint32_t out[4])
 {
     out[0] = point, out[1] = scene, out[2] = (uint32_t)step, out[3] = (uint32_t)(step >> 32);
-    philox(out, (uint32_t)seed, (uint32_t)(seed >> 32));
+    ref_philox(out, (uint32_t)seed, (uint32_t)(seed >> 32));
 }
 
 static wide uniform(uint32_t u)

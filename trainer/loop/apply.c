@@ -48,6 +48,7 @@ static pt_status open_all(job *j)
                             .split = (pt_split_mode)o->split,
                             .on_floor = (pt_on_floor)o->on_floor,
                             .seed = about.seed,
+                            .optimizer = (pt_optimizer_kind)about.optimizer,
                             .steps = 1,
                             .gather_rows = o->gather_rows};
     TRY(pt_trainer_open(&t, &j->trainer));

@@ -20,9 +20,10 @@ enum {
     H_CLASSES,
     H_CONVS,
     H_NORM,
+    H_OPTIMIZER, /* since version 3 */
     H_COUNT
 };
-enum { VERSION = 2 };
+enum { OLDEST = 2, VERSION = 3 };
 static const char magic[8] = {'O', 'O', 'M', 'P', 'R', 'O', 'O', 'F'};
 
 static uint64_t fnv(uint64_t h, const void *data, size_t n)
@@ -45,7 +46,31 @@ static int64_t digest_of(const pt_trainer *t)
 
 static size_t body_bytes(const pt_trainer *t)
 {
-    return sizeof(real) * (3 * t->net->nparams + t->net->nrunning);
+    size_t arrays = t->optimizer.v ? 3 : 2;
+    return sizeof(real) * (arrays * t->net->nparams + t->net->nrunning);
+}
+
+/* *end: where the header ends. What an older version does not say is filled in. */
+static pt_status read_header(const char *path, const char *image, size_t bytes, int64_t *h,
+                             size_t *end)
+{
+    int64_t version = 0;
+    if (bytes < sizeof magic + sizeof(int64_t) * H_COUNT || memcmp(image, magic, sizeof magic) != 0)
+        return pt_fail(PT_ERR_INPUT, "%s: not a checkpoint", path);
+    memcpy(&version, image + sizeof magic, sizeof version);
+    if (version < OLDEST || version > VERSION)
+        return pt_fail(PT_ERR_INPUT, "%s: checkpoint version %lld, this program reads %d to %d",
+                       path, (long long)version, OLDEST, VERSION);
+    size_t count = version == OLDEST ? H_OPTIMIZER : H_COUNT;
+    h[H_OPTIMIZER] = PT_ADAMW;
+    memcpy(h, image + sizeof magic, count * sizeof *h);
+    *end = sizeof magic + count * sizeof *h;
+    return PT_OK;
+}
+
+static const char *optimizer_name(int64_t kind)
+{
+    return kind == PT_SGD ? "sgd" : "adamw";
 }
 
 /* The whole file in memory: magic, header, body, checksum. */
@@ -56,21 +81,22 @@ static pt_status pack(pt_trainer *t, char *image)
                           sizeof(real),
                           (int64_t)t->net->nparams,
                           (int64_t)t->net->nrunning,
-                          t->adamw.t,
+                          t->optimizer.t,
                           t->step,
                           (int64_t)t->o.seed,
                           digest_of(t),
                           t->o.net.classes,
                           t->o.net.convs,
-                          t->o.net.norm};
-    size_t n = t->net->nparams;
+                          t->o.net.norm,
+                          t->optimizer.kind};
+    size_t n = t->net->nparams, after = t->optimizer.v ? 3 * n : 2 * n;
     real *body = (real *)(image + sizeof magic + sizeof h);
     memcpy(image, magic, sizeof magic);
     memcpy(image + sizeof magic, h, sizeof h);
     TRY(pt_trainer_read(t, t->net->param, n, body));
-    TRY(pt_trainer_read(t, t->adamw.m, n, body + n));
-    TRY(pt_trainer_read(t, t->adamw.v, n, body + 2 * n));
-    if (t->net->nrunning) TRY(pt_trainer_read(t, t->net->running, t->net->nrunning, body + 3 * n));
+    TRY(pt_trainer_read(t, t->optimizer.m, n, body + n));
+    if (t->optimizer.v) TRY(pt_trainer_read(t, t->optimizer.v, n, body + 2 * n));
+    if (t->net->nrunning) TRY(pt_trainer_read(t, t->net->running, t->net->nrunning, body + after));
     size_t end = sizeof magic + sizeof h + body_bytes(t);
     uint64_t sum = fnv(14695981039346656037u, image, end);
     memcpy(image + end, &sum, sizeof sum);
@@ -94,17 +120,13 @@ done:
     return st;
 }
 
-static pt_status check(const pt_trainer *t, const char *path, const char *image, size_t bytes)
+static pt_status check(const pt_trainer *t, const char *path, const char *image, size_t bytes,
+                       int64_t *h, size_t *start)
 {
-    int64_t h[H_COUNT];
-    size_t end = sizeof magic + sizeof h + body_bytes(t);
+    pt_status st = read_header(path, image, bytes, h, start);
     uint64_t sum;
-    if (bytes < sizeof magic + sizeof h || memcmp(image, magic, sizeof magic) != 0)
-        return pt_fail(PT_ERR_INPUT, "%s: not a checkpoint", path);
-    memcpy(h, image + sizeof magic, sizeof h);
-    if (h[H_VERSION] != VERSION)
-        return pt_fail(PT_ERR_INPUT, "%s: checkpoint version %lld, this program reads %d", path,
-                       (long long)h[H_VERSION], VERSION);
+    if (st != PT_OK) return st;
+    size_t end = *start + body_bytes(t);
     if (h[H_REAL] != (int64_t)sizeof(real))
         return pt_fail(PT_ERR_INPUT, "%s: made by a build with %lld-byte numbers, this one has %zu",
                        path, (long long)h[H_REAL], sizeof(real));
@@ -114,6 +136,11 @@ static pt_status check(const pt_trainer *t, const char *path, const char *image,
                        "%s: of another net or norm (%lld parameters, this one has %zu); use the "
                        "options it was trained with, or another file",
                        path, (long long)h[H_PARAMS], t->net->nparams);
+    if (h[H_OPTIMIZER] != (int64_t)t->optimizer.kind)
+        return pt_fail(PT_ERR_INPUT,
+                       "%s: of a run with --optimizer %s, not %s, whose state is another; use the "
+                       "options it was trained with, or another file",
+                       path, optimizer_name(h[H_OPTIMIZER]), optimizer_name(t->optimizer.kind));
     if (h[H_SEED] != (int64_t)t->o.seed)
         return pt_fail(
             PT_ERR_INPUT,
@@ -157,20 +184,19 @@ pt_status pt_checkpoint_load(pt_trainer *t, const char *path, int *found)
 {
     pt_status st = PT_OK;
     char *image = NULL;
-    size_t bytes = 0, n = t->net->nparams;
+    size_t bytes = 0, start = 0, n = t->net->nparams, after = t->optimizer.v ? 3 * n : 2 * n;
     int64_t h[H_COUNT];
     *found = 0;
     pt_phase_set(PT_PHASE_CHECKPOINT);
     TRY(read_whole(path, &image, &bytes));
     if (!image) goto done;
-    TRY(check(t, path, image, bytes));
-    memcpy(h, image + sizeof magic, sizeof h);
-    const real *body = (const real *)(image + sizeof magic + sizeof h);
+    TRY(check(t, path, image, bytes, h, &start));
+    const real *body = (const real *)(image + start);
     TRY(pt_trainer_write(t, t->net->param, n, body));
-    TRY(pt_trainer_write(t, t->adamw.m, n, body + n));
-    TRY(pt_trainer_write(t, t->adamw.v, n, body + 2 * n));
-    if (t->net->nrunning) TRY(pt_trainer_write(t, t->net->running, t->net->nrunning, body + 3 * n));
-    t->adamw.t = h[H_T];
+    TRY(pt_trainer_write(t, t->optimizer.m, n, body + n));
+    if (t->optimizer.v) TRY(pt_trainer_write(t, t->optimizer.v, n, body + 2 * n));
+    if (t->net->nrunning) TRY(pt_trainer_write(t, t->net->running, t->net->nrunning, body + after));
+    t->optimizer.t = h[H_T];
     t->step = h[H_STEP];
     *found = 1;
 done:
@@ -182,20 +208,23 @@ pt_status pt_checkpoint_look(const char *path, pt_checkpoint_about *out)
 {
     char image[sizeof magic + sizeof(int64_t) * H_COUNT];
     int64_t h[H_COUNT] = {0};
+    size_t end;
     FILE *f = fopen(path, "rbe");
     if (!f) return pt_fail(PT_ERR_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
     size_t n = fread(image, 1, sizeof image, f);
     fclose(f);
-    if (n == sizeof image) memcpy(h, image + sizeof magic, sizeof h);
-    if (n != sizeof image || memcmp(image, magic, sizeof magic) != 0)
-        return pt_fail(PT_ERR_INPUT, "%s: not a checkpoint", path);
-    if (h[H_VERSION] != VERSION)
-        return pt_fail(PT_ERR_INPUT, "%s: checkpoint version %lld, this program reads %d", path,
-                       (long long)h[H_VERSION], VERSION);
-    *out = (pt_checkpoint_about){(int)h[H_CLASSES], (int)h[H_CONVS], (int)h[H_NORM], h[H_STEP],
-                                 (uint64_t)h[H_SEED]};
+    pt_status st = read_header(path, image, n, h, &end);
+    if (st != PT_OK) return st;
+    *out = (pt_checkpoint_about){
+        .classes = (int)h[H_CLASSES],
+        .convs = (int)h[H_CONVS],
+        .norm = (int)h[H_NORM],
+        .optimizer = (int)h[H_OPTIMIZER],
+        .step = h[H_STEP],
+        .seed = (uint64_t)h[H_SEED],
+    };
     if (h[H_CLASSES] < 1 || h[H_CLASSES] > PT_MAX_CLASSES || h[H_CONVS] < 1 || h[H_CONVS] > 2 ||
-        h[H_NORM] < 0 || h[H_NORM] > PT_NORM_BATCH)
+        h[H_NORM] < 0 || h[H_NORM] > PT_NORM_BATCH || h[H_OPTIMIZER] < 0 || h[H_OPTIMIZER] > PT_SGD)
         return pt_fail(PT_ERR_INPUT, "%s: damaged: no net is like that", path);
     return PT_OK;
 }

@@ -63,17 +63,23 @@ static const entry table[] = {
      "stop | skip: a batch that fails by another error (stop)"},
     {"on-nan", WORD, F(on_nan), 0, 0, "stop skip", T, "WHAT",
      "stop | skip: a NaN or infinite loss or gradient (stop)"},
-    {"lr", NUMBER, F(lr), 0, 1e3, 0, T, "X", "learning rate of AdamW (0.001)"},
-    {"weight-decay", NUMBER, F(weight_decay), 0, 1e3, 0, T, "X", "decoupled (0.01)"},
+    {"lr", NUMBER, F(lr), 0, 1e3, 0, T, "X", "learning rate (0.001)"},
+    {"optimizer", WORD, F(optimizer), 0, 0, "adamw sgd", T, "KIND", "sgd | adamw (adamw)"},
+    {"momentum", NUMBER, F(momentum), 0, 0.9999, 0, T, "X", "of sgd (0.9)"},
+    {"weight-decay", NUMBER, F(weight_decay), 0, 1e3, 0, T, "X",
+     "of weights; adamw: decoupled, sgd: part of the gradient (0.01)"},
     {"clip", NUMBER, F(clip), 0, 1e30, 0, T, "NORM", "of the whole gradient (0: off)"},
     {"label-smoothing", NUMBER, F(label_smoothing), 0, 1, 0, T, "X",
      "share of a point's target that is spread over all classes (0)"},
     {"class-weights", TEXT, F(class_weights), 0, 0, 0, T, "WHAT",
      "none | inverse: by how rare a class is in --data | FILE: label and weight a\n"
      "line; what a point of a class counts in the loss (none)"},
-    {"warmup", WHOLE64, F(warmup), 0, 1LL << 40, 0, T, "N", "batches of a rising rate (0)"},
-    {"schedule", WORD, F(schedule), 0, 0, "constant cosine poly", T, "KIND",
-     "cosine | poly | constant (cosine)"},
+    {"dropout", NUMBER, F(dropout), 0, 0.99, 0, T, "P",
+     "share of the channels before the head that is left out (0)"},
+    {"warmup", WHOLE64, F(warmup), 0, 1LL << 40, 0, T, "N",
+     "batches of a rising rate (0; onecycle: 30 % of the steps)"},
+    {"schedule", WORD, F(schedule), 0, 0, "constant cosine poly onecycle", T, "KIND",
+     "cosine | poly | onecycle | constant (cosine)"},
     {"augment", NUMBER32, F(augment), 0, 1, 0, T, "S", "strength 0..1 of random changes (1)"},
     {"gather-rows", WHOLE64, F(gather_rows), 0, 1LL << 31, 0, T | E | P, "N",
      "rows of the gather workspace, 0: as many as needed (0)"},
@@ -296,6 +302,7 @@ static const char *missing(const pt_options *o)
         return "by which net? Give --checkpoint FILE, as train wrote it";
     if (o->command == PT_PREDICT && !o->out) return "where to? Give --out FOLDER";
     if (o->val_every && !o->nval) return "--val-every needs scenes: --val PATH...";
+    if (o->momentum >= 0 && o->optimizer != PT_SGD) return "--momentum needs --optimizer sgd";
     if (o->checkpoint_every && !o->checkpoint) return "--checkpoint-every needs --checkpoint FILE";
     return NULL;
 }
@@ -312,6 +319,7 @@ int pt_options_parse(int argc, char **argv, pt_options *o, int *code)
                       .augment = 1,
                       .lr = 1e-3,
                       .weight_decay = 0.01,
+                      .momentum = -1, /* not given */
                       .max_dropped = 0.01,
                       .schedule = PT_LR_COSINE};
     *code = 0;

@@ -100,9 +100,12 @@ static pt_status open_all(run *r)
                             .on_floor = (pt_on_floor)o->on_floor,
                             .seed = o->seed,
                             .lr = o->lr,
+                            .optimizer = (pt_optimizer_kind)o->optimizer,
+                            .momentum = o->momentum < 0 ? 0.9 : o->momentum,
                             .weight_decay = o->weight_decay,
                             .clip = o->clip,
                             .smoothing = o->label_smoothing,
+                            .dropout = o->dropout,
                             .schedule = (pt_schedule)o->schedule,
                             .steps = o->steps,
                             .warmup = o->warmup,
@@ -215,7 +218,7 @@ static pt_status one_batch(run *r)
     pt_totals_add(&r->totals, &r->last, st);
     if (r->log) {
         pt_error cause = *pt_error_last();
-        if (pt_log_batch(r->log, batch, r->trainer->adamw.t, &r->last, &ledger, st) != PT_OK)
+        if (pt_log_batch(r->log, batch, r->trainer->optimizer.t, &r->last, &ledger, st) != PT_OK)
             give_up_log(r);
         pt_error_restore(&cause);
     }

@@ -7,19 +7,39 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define DROPOUT_SEED 0x6a09e667f3bcc908u /* dropout draws other numbers than augmentation */
+
 const real *pt_class_weights_of(const pt_trainer_options *o)
 {
     return o->weighted ? o->class_weight : NULL;
 }
 
+/* From a to b along half a cosine. */
+static double glide(double a, double b, double x)
+{
+    return b + (a - b) * 0.5 * (1 + cos(acos(-1.0) * x));
+}
+
+/* Smith, Topin 2017, with the numbers of PyTorch's OneCycleLR: from lr / 25 up to lr, then down to
+ * lr / 250000 at the last step. The way up is the warm-up, or 30 % of the steps. */
+static double one_cycle(const pt_trainer_options *o, int64_t step)
+{
+    double top = o->warmup > 0 ? (double)o->warmup : floor(0.3 * (double)o->steps);
+    double fall = (double)(o->steps - 1) - top, at = (double)step;
+    if (at < top) return glide(o->lr / 25, o->lr, at / top);
+    return glide(o->lr, o->lr / 25e4, fall > 0 ? fmin((at - top) / fall, 1) : 0);
+}
+
 double pt_learning_rate(const pt_trainer_options *o, int64_t step)
 {
+    if (o->schedule == PT_LR_ONECYCLE) return one_cycle(o, step);
     if (step < o->warmup) return o->lr * (double)(step + 1) / (double)o->warmup;
     double span = (double)(o->steps - o->warmup), at = (double)(step - o->warmup);
     double x = span > 0 ? fmin(at / span, 1) : 0;
     switch (o->schedule) {
     case PT_LR_COSINE: return o->lr * 0.5 * (1 + cos(acos(-1.0) * x));
     case PT_LR_POLY: return o->lr * pow(1 - x, 0.9);
+    case PT_LR_ONECYCLE:
     case PT_LR_CONSTANT: break;
     }
     return o->lr;
@@ -50,8 +70,9 @@ pt_status pt_trainer_open(const pt_trainer_options *o, pt_trainer **out)
     pt_phase_set(PT_PHASE_SETUP);
     TRY(pt_device_open(o->allocator, &t->device));
     TRY(pt_net_create(&t->device, &o->net, &t->net));
-    TRY(pt_adamw_create(t->net, &t->adamw));
-    t->adamw.weight_decay = o->weight_decay;
+    TRY(pt_optimizer_create(t->net, o->optimizer, &t->optimizer));
+    t->optimizer.weight_decay = o->weight_decay;
+    t->optimizer.momentum = o->momentum;
     if (t->net->nrunning) {
         void *p = NULL;
         TRY(pt_mem_alloc(&t->device, t->net->nrunning, sizeof(real), "trainer/running_before", &p));
@@ -72,7 +93,7 @@ void pt_trainer_close(pt_trainer *t)
     pt_error cause = *pt_error_last(); /* closing after a failure must not hide it */
     if (t->net) {
         pt_mem_free(&t->device, t->running_before);
-        pt_adamw_free(t->net, &t->adamw);
+        pt_optimizer_free(t->net, &t->optimizer);
     }
     pt_net_free(t->net);
     pt_device_close(&t->device);
@@ -102,7 +123,12 @@ static pt_status op_attempt(void *user, pt_fragment *f, pt_attempt *got)
     b->pass.backward = !b->evaluate;
     b->pass.inference = b->evaluate;
     b->pass.predict = b->predicted != NULL;
-    if (!b->evaluate) b->pass.smoothing = t->o.smoothing; /* a net is measured without */
+    if (!b->evaluate) { /* a net is measured without */
+        b->pass.smoothing = t->o.smoothing;
+        b->pass.dropout = t->o.dropout;
+        b->pass.seed = b->augment.seed ^ DROPOUT_SEED;
+        b->pass.step = b->augment.step;
+    }
     b->pass.gather_rows = f->gather_rows ? f->gather_rows : t->o.gather_rows;
     st = pt_net_pass(t->net, &f->device, &f->shape, &b->pass);
     got->forward = b->pass.did_forward;
@@ -208,7 +234,7 @@ static void op_before_retry(void *user, const pt_fragment *next, const pt_queue 
     for (const pt_fragment *f = rest->head; f; f = f->next) h = hash_fragment(h, f);
     for (int s = 0; s < ledger->scenes; s++)
         h = pt_probe_hash(h, ledger->fate[s], (size_t)ledger->points[s]);
-    int64_t left[] = {b->out->recover.attempts, b->t->step, b->t->adamw.t};
+    int64_t left[] = {b->out->recover.attempts, b->t->step, b->t->optimizer.t};
     h = pt_probe_hash(h, left, sizeof left);
     h = pt_probe_hash(h, &b->out->loss, sizeof b->out->loss);
     pt_probe_retry(&h, sizeof h);
@@ -248,7 +274,7 @@ done:
 static pt_status step_once(pt_trainer *t, pt_batch_result *out)
 {
     pt_phase_set(PT_PHASE_STEP);
-    return pt_adamw_step(t->net, &t->adamw, out->lr, t->o.clip, &out->grad_norm);
+    return pt_optimizer_step(t->net, &t->optimizer, out->lr, t->o.clip, &out->grad_norm);
 }
 
 /* Runs op, and once more when it failed for memory: neither of the two that come here allocates,
@@ -287,7 +313,7 @@ pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t
     memset(out, 0, sizeof *out);
     *ledger = (pt_ledger){0};
     pt_probe_step_begin();
-    t->adamw.launched = 0;
+    t->optimizer.launched = 0;
     out->lr = pt_learning_rate(&t->o, t->step);
     int64_t *sizes = calloc((size_t)n, sizeof *sizes);
     if (!sizes) return pt_fail(PT_ERR_HOST, "no host memory for a batch of %d scenes", n);

@@ -5,7 +5,7 @@
 #include "net/net.h"
 #include "recovery/recover.h"
 
-typedef enum pt_schedule { PT_LR_CONSTANT, PT_LR_COSINE, PT_LR_POLY } pt_schedule;
+typedef enum pt_schedule { PT_LR_CONSTANT, PT_LR_COSINE, PT_LR_POLY, PT_LR_ONECYCLE } pt_schedule;
 
 typedef struct pt_trainer_options {
     pt_net_options net;
@@ -13,8 +13,11 @@ typedef struct pt_trainer_options {
     pt_split_mode split;
     pt_on_floor on_floor;
     uint64_t seed;
+    pt_optimizer_kind optimizer;
     double lr, weight_decay, clip; /* clip 0: none */
+    double momentum;               /* of SGD */
     double smoothing;              /* of the labels, 0..1: see pt_pass */
+    double dropout;                /* before the head, 0..0.99 */
     int weighted;                  /* classes have the weights below, and not all 1 */
     real class_weight[PT_MAX_CLASSES];
     pt_schedule schedule;
@@ -63,7 +66,7 @@ typedef struct pt_trainer {
     pt_trainer_options o;
     pt_device device;
     pt_net *net;
-    pt_adamw adamw;
+    pt_optimizer optimizer;
     real *running_before; /* running statistics at the start of the batch */
     int64_t step;         /* batches seen: the position in the schedule */
     int halo;

@@ -21,9 +21,10 @@ void pt_watch_state(const pt_trainer *t)
             double tolerance;
         } part[] = {{"grad", n->grad, bound},
                     {"param", n->param, 0},
-                    {"m", t->adamw.m, 0},
-                    {"v", t->adamw.v, 0}};
+                    {"m", t->optimizer.m, 0},
+                    {"v", t->optimizer.v, 0}};
         for (size_t k = 0; k < sizeof part / sizeof *part; k++) {
+            if (!part[k].at) continue;
             char name[64];
             snprintf(name, sizeof name, "%s/%s", part[k].what, n->tensor[i].name);
             pt_probe_buffer(name, part[k].at + n->tensor[i].offset,
@@ -31,7 +32,7 @@ void pt_watch_state(const pt_trainer *t)
         }
     }
     if (n->nrunning) pt_probe_buffer("running", n->running, n->nrunning * sizeof(real), 1, type, 0);
-    pt_probe_buffer("adamw.t", &t->adamw.t, sizeof t->adamw.t, 0, 'b', 0);
+    pt_probe_buffer("optimizer.t", &t->optimizer.t, sizeof t->optimizer.t, 0, 'b', 0);
     pt_probe_buffer("step", &t->step, sizeof t->step, 0, 'b', 0);
 }
 

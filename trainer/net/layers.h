@@ -42,13 +42,13 @@ typedef struct pt_map {
 
 typedef struct pt_levels {
     int64_t v[PT_LEVELS];
-    uint64_t *key[PT_LEVELS];   /* device [v], sorted */
+    uint64_t *key[PT_LEVELS];   /* device [v], sorted; gone after pt_voxelise, unless keep_key */
     pt_map same[PT_LEVELS];     /* 3^3 within a level */
     pt_map down[PT_LEVELS - 1]; /* between level l and l + 1 */
     real *feature;              /* device [v0, F] */
     int32_t *count;             /* device [v0, classes] own points per label */
     int32_t *member;            /* device [points] voxel of each point; NULL unless keep_member */
-    int keep_member;            /* in */
+    int keep_member, keep_key;  /* in; keep_key: of level 0 */
 } pt_levels;
 
 pt_status pt_voxelise(pt_arena *a, const pt_fields *f, const pt_shape *shape, pt_levels *out);
@@ -59,8 +59,10 @@ typedef struct pt_run {
     pt_arena arena;
     pt_levels levels;
     int64_t points;
-    int inference;       /* batch norm by its running statistics */
-    int64_t gather_rows; /* rows of the workspace */
+    const pt_pass *pass;  /* as the caller wants it */
+    const int32_t *scene; /* device: position in the batch, of each slot */
+    int inference;        /* batch norm by its running statistics */
+    int64_t gather_rows;  /* rows of the workspace */
     real *gather_in, *gather_out;
     struct {
         real *x, *z, *y, *mean, *inv;

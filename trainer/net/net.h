@@ -56,6 +56,8 @@ typedef struct pt_pass {
     /* in */
     double divisor;      /* valid weight of the whole batch, > 0 */
     double smoothing;    /* share of a target that is spread over all classes, 0: none */
+    double dropout;      /* rate at which channels before the head are left out, 0: none */
+    uint64_t seed, step; /* key the dropout, with scene and voxel */
     int64_t gather_rows; /* rows a gather workspace may have; 0: as many as needed */
     int backward;        /* 0: forward and loss only (validation, finite differences) */
     int inference;       /* 1: batch norm by its running statistics; without backward */
@@ -92,18 +94,22 @@ typedef struct pt_augment {
 pt_status pt_augment_points(pt_device *d, const pt_augment *a, uint32_t scene_key, int64_t point0,
                             int64_t n, float voxel, float *coord, real *feature);
 
-/* The optimiser: AdamW (decoupled weight decay, Loshchilov & Hutter 2019) over the flat buffers. */
-typedef struct pt_adamw {
-    real *m, *v;  /* device [nparams], zero at start */
-    int64_t t;    /* steps taken */
+/* The optimiser, over the flat buffers: AdamW (decoupled weight decay, Loshchilov & Hutter 2019),
+ * or SGD with momentum, where the decay is part of the gradient. */
+typedef enum pt_optimizer_kind { PT_ADAMW, PT_SGD } pt_optimizer_kind;
+typedef struct pt_optimizer {
+    pt_optimizer_kind kind;
+    real *m, *v; /* device [nparams], zero at start; m: first moment, or momentum; v: NULL in SGD */
+    int64_t t;   /* steps taken */
     int launched; /* a step is on its way and was not yet waited for */
-    double beta1, beta2, eps, weight_decay;
-} pt_adamw;
-pt_status pt_adamw_create(pt_net *n, pt_adamw *out);
-void pt_adamw_free(pt_net *n, pt_adamw *o);
+    double beta1, beta2, eps, momentum, weight_decay;
+} pt_optimizer;
+/* All that its steps need is allocated here. */
+pt_status pt_optimizer_create(pt_net *n, pt_optimizer_kind kind, pt_optimizer *out);
+void pt_optimizer_free(pt_net *n, pt_optimizer *o);
 /* One step with n->grad, clipped to global norm `clip` (0: not). Either all of it happens or, on
  * error, parameters and moments are as before. *norm (may be NULL) receives the norm before the
  * clip. A non-finite norm is PT_ERR_NAN and changes nothing. */
-pt_status pt_adamw_step(pt_net *n, pt_adamw *o, double lr, double clip, double *norm);
+pt_status pt_optimizer_step(pt_net *n, pt_optimizer *o, double lr, double clip, double *norm);
 
 #endif

@@ -61,6 +61,18 @@ done:
     return st;
 }
 
+/* What the head takes, or its gradient. The mask is drawn again for the gradient. In place is right
+ * for the ReLU before it too: its backward asks for the sign of its output, and where that was left
+ * out the gradient is 0 already. */
+static pt_status dropout(pt_run *r, real *x)
+{
+    const pt_pass *p = r->pass;
+    if (!(p->dropout > 0)) return PT_OK;
+    pt_tag_set("net/dropout");
+    return pt_k_dropout(r->net->device, r->levels.v[0], r->net->options.width[0], r->levels.key[0],
+                        r->scene, p->seed, p->step, p->dropout, x);
+}
+
 static pt_status forward(pt_run *r, real **logits)
 {
     const struct pt_net_layers *n = r->net->layers;
@@ -89,6 +101,7 @@ static pt_status forward(pt_run *r, real **logits)
         x = r->at[b].y;
     }
     int classes = r->net->options.classes, width = r->net->options.width[0];
+    TRY(dropout(r, x));
     NEW(*logits, r->levels.v[0] * classes, real, "net/head/out");
     pt_tag_set("net/head");
     TRY(pt_gemm_forward(d, r->levels.v[0], width, classes, x, tensor(r, n->head_weight), 0,
@@ -166,6 +179,7 @@ static pt_status backward(pt_run *r, real *dlogits)
     NEW(dy, v0 * width, real, "net/head/dx");
     TRY(pt_gemm_input(d, v0, width, classes, dlogits, tensor(r, n->head_weight), dy));
     pt_arena_drop(&r->arena, dlogits);
+    TRY(dropout(r, dy));
     for (int b = last; b >= 0; b--) {
         const pt_block *k = &n->block[b];
         int64_t v = r->at[b].v, v_in = pt_block_rows_in(r, b);
@@ -214,6 +228,9 @@ pt_status pt_net_pass(pt_net *net, const pt_fields *fields, const pt_shape *shap
                                     net->nrunning * sizeof(real), cudaMemcpyDeviceToDevice,
                                     net->device->stream)));
     r->levels.keep_member = pass->predict;
+    r->levels.keep_key = pass->dropout > 0;
+    r->pass = pass;
+    r->scene = fields->scene;
     r->inference = pass->inference;
     r->points = shape->points;
     TRY(pt_voxelise(&r->arena, fields, shape, &r->levels));

@@ -134,6 +134,7 @@ pt_status pt_voxelise(pt_arena *a, const pt_fields *f, const pt_shape *shape, pt
         NEW(table, 27 * out->v[l], int32_t, "neighbours");
         TRY(pt_k_neighbours(a->device, out->v[l], out->key[l], table));
         TRY(lists(a, 27, out->v[l], table, &out->same[l]));
+        if (l == 0 && out->keep_key) continue;
         pt_arena_drop(a, out->key[l]);
         out->key[l] = NULL;
     }

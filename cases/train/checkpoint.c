@@ -1,0 +1,174 @@
+/* checkpoint.c - what a checkpoint brings back, and what it refuses. */
+#include "loop/checkpoint.h"
+#include "case.h"
+#include "rig.h"
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const rig_options two = {.scenes = 2, .points = {900, 700}, .voxel = 0.2f};
+
+static void open_rig(rig *r, pt_optimizer_kind kind)
+{
+    rig_options o = two;
+    o.optimizer = kind;
+    rig_open(r, &o);
+}
+
+/* The name of a file that is not there yet. */
+static const char *fresh(char *path, size_t room, const char *name)
+{
+    snprintf(path, room, "%s/cases/checkpoint-%s.%ld", OOMPROOF_BUILD_DIR, name, (long)getpid());
+    unlink(path);
+    return path;
+}
+
+static void batch(rig *r)
+{
+    rig_run(r, NULL, NULL);
+    ck_assert_msg(r->status == PT_OK, "%s", r->error.message);
+    rig_state_free(&r->start);
+    r->start = rig_state_copy(r, &r->end);
+}
+
+static void load(rig *r, const char *path)
+{
+    int found = 0;
+    ck_assert_msg(pt_checkpoint_load(r->t, path, &found) == PT_OK, "%s", pt_error_last()->message);
+    ck_assert_int_eq(found, 1);
+    rig_read_state(r, &r->start);
+}
+
+START_TEST(a_resumed_run_goes_on_in_every_bit_with_either_optimiser)
+{
+    for (int kind = PT_ADAMW; kind <= PT_SGD; kind++) {
+        rig r, again;
+        pt_checkpoint_about about;
+        char path[512];
+        open_rig(&r, (pt_optimizer_kind)kind);
+        batch(&r);
+        ck_assert_int_eq(pt_checkpoint_save(r.t, fresh(path, sizeof path, "resume")), PT_OK);
+        ck_assert_int_eq(pt_checkpoint_look(path, &about), PT_OK);
+        ck_assert_int_eq(about.optimizer, kind);
+        ck_assert_int_eq(about.step, 1);
+        batch(&r);
+        open_rig(&again, (pt_optimizer_kind)kind);
+        load(&again, path);
+        batch(&again);
+        ck_assert_str_eq(rig_state_diff(&r, &r.end, &again.end), "");
+        ck_assert_int_eq(again.end.t, 2);
+        /* and the momentum matters: without it the run ends elsewhere */
+        load(&again, path);
+        memset(again.start.m, 0, again.t->net->nparams * sizeof(real));
+        batch(&again);
+        ck_assert_str_ne(rig_state_diff(&r, &r.end, &again.end), "");
+        unlink(path);
+        rig_close(&again);
+        rig_close(&r);
+    }
+}
+END_TEST
+
+static char *slurp(const char *path, size_t *n)
+{
+    FILE *f = fopen(path, "rb");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_eq(fseek(f, 0, SEEK_END), 0);
+    *n = (size_t)ftell(f);
+    rewind(f);
+    char *bytes = malloc(*n);
+    ck_assert_ptr_nonnull(bytes);
+    ck_assert_uint_eq(fread(bytes, 1, *n, f), *n);
+    fclose(f);
+    return bytes;
+}
+
+/* With a right checksum, in place of the last 8 bytes. */
+static void put(const char *path, char *bytes, size_t n)
+{
+    uint64_t sum = 14695981039346656037u;
+    for (size_t i = 0; i + 8 < n; i++) sum = (sum ^ (unsigned char)bytes[i]) * 1099511628211u;
+    memcpy(bytes + n - 8, &sum, 8);
+    FILE *f = fopen(path, "wb");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_uint_eq(fwrite(bytes, 1, n, f), n);
+    ck_assert_int_eq(fclose(f), 0);
+}
+
+/* Version 3 put the optimiser behind the eleven numbers of version 2. */
+START_TEST(a_file_of_version_2_is_read)
+{
+    enum { OPTIMIZER = 8 + 11 * 8 };
+    rig r, old;
+    char path[512];
+    size_t n;
+    int64_t version = 2;
+    pt_checkpoint_about about;
+    open_rig(&r, PT_ADAMW);
+    batch(&r);
+    ck_assert_int_eq(pt_checkpoint_save(r.t, fresh(path, sizeof path, "old")), PT_OK);
+    char *bytes = slurp(path, &n);
+    memcpy(bytes + 8, &version, 8);
+    memmove(bytes + OPTIMIZER, bytes + OPTIMIZER + 8, n - OPTIMIZER - 8);
+    put(path, bytes, n - 8);
+    ck_assert_msg(pt_checkpoint_look(path, &about) == PT_OK, "%s", pt_error_last()->message);
+    ck_assert_int_eq(about.optimizer, PT_ADAMW);
+    open_rig(&old, PT_ADAMW);
+    load(&old, path);
+    ck_assert_str_eq(rig_state_diff(&r, &r.end, &old.start), "");
+    ck_assert_int_eq(old.start.step, r.end.step);
+    batch(&r);
+    batch(&old);
+    ck_assert_str_eq(rig_state_diff(&r, &r.end, &old.end), "");
+    free(bytes);
+    unlink(path);
+    rig_close(&old);
+    rig_close(&r);
+}
+END_TEST
+
+static void refused(rig *r, const char *path, const char *why)
+{
+    rig_state now = {0};
+    int found;
+    ck_assert_int_eq(pt_checkpoint_load(r->t, path, &found), PT_ERR_INPUT);
+    ck_assert_msg(strstr(pt_error_last()->message, why), "\"%s\" does not say \"%s\"",
+                  pt_error_last()->message, why);
+    rig_read_state(r, &now);
+    ck_assert_str_eq(rig_state_diff(r, &r->start, &now), "");
+    rig_state_free(&now);
+}
+
+START_TEST(what_is_not_of_this_run_is_refused_and_changes_nothing)
+{
+    rig r, sgd;
+    char path[512];
+    size_t n;
+    pt_checkpoint_about about;
+    open_rig(&r, PT_ADAMW);
+    batch(&r);
+    open_rig(&sgd, PT_SGD);
+    ck_assert_int_eq(pt_checkpoint_save(r.t, fresh(path, sizeof path, "refused")), PT_OK);
+    refused(&sgd, path, "of a run with --optimizer adamw, not sgd");
+    ck_assert_int_eq(pt_checkpoint_save(sgd.t, path), PT_OK);
+    refused(&r, path, "of a run with --optimizer sgd, not adamw");
+    char *bytes = slurp(path, &n);
+    for (int64_t version = 1; version <= 4; version += 3) {
+        memcpy(bytes + 8, &version, 8);
+        put(path, bytes, n);
+        refused(&sgd, path,
+                version == 1 ? "checkpoint version 1, this program reads 2 to 3"
+                             : "checkpoint version 4, this program reads 2 to 3");
+        ck_assert_int_eq(pt_checkpoint_look(path, &about), PT_ERR_INPUT);
+    }
+    free(bytes);
+    unlink(path);
+    rig_close(&sgd);
+    rig_close(&r);
+}
+END_TEST
+
+static const case_entry cases[] = {
+#include "checkpoint.def"
+};
+CASE_MAIN("checkpoint")
