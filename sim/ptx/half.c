@@ -195,7 +195,7 @@ static int compared(emit *e, const stmt *s, const char *t)
 static void predicate(emit *e, const stmt *s, const char *t)
 {
     char *d = fmt(e, "%s", s->arg[0]), *bar = strchr(d, '|');
-    if (!bar != !is_pair(t))
+    if (!bar != !is_pair(t) || (s->nmod > 1 && is_half(s->mod[s->nmod - 2])))
         refuse(e, "destination %s for .%s", d, t);
     else if (compared(e, s, t)) {
         if (bar) *bar = 0;
@@ -245,7 +245,9 @@ void emit_half(emit *e, const stmt *s)
     e->half = 1;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         if (strcmp(table[i].op, s->op)) continue;
-        if (table[i].operands && s->narg != table[i].operands)
+        if (!is_half(t) && strcmp(s->op, "cvt"))
+            refuse(e, "%s of .%s", s->op, t);
+        else if (table[i].operands && s->narg != table[i].operands)
             refuse(e, "%d operands instead of %d", s->narg, table[i].operands);
         else if (!table[i].mods || accepts(e, s, table[i].mods))
             table[i].fn(e, s, t);
