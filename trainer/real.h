@@ -9,4 +9,8 @@ typedef double real;
 typedef float real;
 #define PT_REAL_NAME "float"
 #endif
+
+/* What the convolutions multiply as; sums, everything else and the state stay `real`. */
+typedef enum pt_amp { PT_AMP_OFF, PT_AMP_FP16, PT_AMP_BF16 } pt_amp;
+
 #endif

@@ -441,7 +441,7 @@ START_TEST(loss_gradient_and_confusion_match)
         int32_t *dn = UP(count, size);
         double *dl = UP(loss, v);
         unsigned long long *dc = UP(confusion, classes * classes);
-        ran(pt_k_loss(&D, v, classes, dp, dn, dw, divisor, smoothing, dd, dl, dc));
+        ran(pt_k_loss(&D, v, classes, dp, dn, dw, divisor, divisor, smoothing, dd, dl, dc));
         DOWN(dd, got, size);
         DOWN(dl, loss, v);
         DOWN(dc, gotc, classes * classes);

@@ -101,7 +101,7 @@ static int train(loop *l, const pt_scene *scenes, int n)
         pt_stage_discard(&l->t->device, f);
         pt_fragment_free(f);
     }
-    pt_optimizer_step(l->t->net, &l->t->optimizer, 1e-3, 0, NULL);
+    pt_optimizer_step(l->t->net, &l->t->optimizer, 1e-3, 0, 1, NULL);
     pt_device_sync(&l->t->device);
     pt_mem_release(&l->t->device);
     pt_probe_step_end(&(pt_probe_step){.points = points,

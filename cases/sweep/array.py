@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 SETTINGS = {
-    "program": ["pointtrain", "pointtrain-double"],
+    "program": ["pointtrain", "pointtrain-double", "pointtrain --amp fp16", "pointtrain --amp bf16"],
     "norm": ["layer", "frozen", "batch"],
     "allocator": ["direct", "caching"],
     "split": ["auto", "alternate"],
@@ -60,6 +60,7 @@ def product():
 
 def sweep(row, number, shards, build):
     env = dict(os.environ)
+    program, *amp = row["program"].split()
     options = {"oom": [], "status": ["--status", "--calls", "*"], "sticky": ["--sticky", "--calls", "cuda*"],
                "shape-nan": ["--kinds", "shape,nan"], "budgets": ["--budgets", "8"]}[row["fault"]]
     memory = "8GiB"
@@ -72,7 +73,7 @@ def sweep(row, number, shards, build):
     if row["fault"] != "budgets":
         options += ["--shard", f"{number % shards + 1}/{shards}"]
     command = [os.path.join(build, "bin/oomproof"), "sweep", "--device", "sim", "--sim-memory", memory, *options, "--",
-               os.path.join(build, "bin", row["program"]), "train", "--data", "rooms:2,max=900", "--batch", "2", "--steps", "2",
+               os.path.join(build, "bin", program), "train", *amp, "--data", "rooms:2,max=900", "--batch", "2", "--steps", "2",
                "--quiet", "--norm", row["norm"], "--allocator", row["allocator"], "--split", row["split"], "--convs",
                row["convs"], *LEARNING[row["learning"]]]
     print("repeat:", " ".join(f"{k}={env[k]}" for k in ("OOMPROOF_SIM_PRESSURE", "OOMPROOF_SIM_STREAMS") if k in env),

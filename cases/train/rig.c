@@ -94,6 +94,7 @@ void rig_open(rig *r, const rig_options *o)
                                     .width = {w, 2 * w, 4 * w},
                                     .convs = o->convs ? o->convs : 1,
                                     .norm = o->norm,
+                                    .amp = o->amp,
                                     .seed = 5},
                             .allocator = o->allocator,
                             .split = o->split,

@@ -16,6 +16,7 @@ typedef struct rig_options {
     pt_on_floor on_floor;
     int convs; /* default 1 */
     pt_norm norm;
+    pt_amp amp;
     int width0; /* channels of level 0; the others are 2 and 4 times it. Default 8 */
     pt_optimizer_kind optimizer;
     double clip, smoothing, dropout;

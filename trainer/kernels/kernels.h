@@ -66,6 +66,13 @@ pt_status pt_k_split(pt_device *d, int64_t v, int ca, int cb, const real *in, re
 pt_status pt_k_add(pt_device *d, int64_t n, const real *from, real *to); /* to += from */
 pt_status pt_k_add_bias(pt_device *d, int64_t v, int c, const real *bias, real *x);
 
+/* ---- half.cu ---- */
+/* to [n], or to [R, C] = from[row[r]], as 16-bit floats, rounded to nearest even. as: not
+ * PT_AMP_OFF */
+pt_status pt_k_narrow(pt_device *d, int64_t n, pt_amp as, const real *from, uint16_t *to);
+pt_status pt_k_gather_narrow(pt_device *d, int64_t r, int c, pt_amp as, const real *from,
+                             const int32_t *row, uint16_t *to);
+
 /* ---- norm.cu ---- */
 /* y = (x - mean) * inv * gamma + beta, statistics of each row */
 pt_status pt_k_layer_norm(pt_device *d, int64_t v, int c, const real *x, const real *gamma,
@@ -84,11 +91,11 @@ pt_status pt_k_norm_columns(pt_device *d, int64_t v, int c, int per_row, const r
                             real *dbeta, double *tmp);
 
 /* ---- loss.cu ---- */
-/* logp [V, K] -> dlogits [V, K], loss of each voxel, both over divisor; confusion [K, K] counted
- * up. smoothing: share of a point's target that is spread over all classes */
+/* logp [V, K] -> dlogits [V, K] over grad_divisor, loss of each voxel over divisor; confusion [K,
+ * K] counted up. smoothing: share of a point's target that is spread over all classes */
 pt_status pt_k_loss(pt_device *d, int64_t v, int classes, const real *logp, const int32_t *count,
-                    const real *weight, double divisor, double smoothing, real *dlogits,
-                    double *loss, unsigned long long *confusion);
+                    const real *weight, double divisor, double grad_divisor, double smoothing,
+                    real *dlogits, double *loss, unsigned long long *confusion);
 /* the most likely class of each point, the first of equals: out[p] for its voxel member[p] */
 pt_status pt_k_predict(pt_device *d, int64_t n, int classes, const real *logp,
                        const int32_t *member, int32_t *out);

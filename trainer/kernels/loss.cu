@@ -7,8 +7,9 @@
 #include "kernels/launch.cuh"
 
 __global__ void cross_entropy_kernel(int64_t v, int classes, const real *logp, const int32_t *count,
-                                     const real *weight, double divisor, real *dlogits,
-                                     double *loss, unsigned long long *confusion, double smoothing)
+                                     const real *weight, double divisor, double grad_divisor,
+                                     real *dlogits, double *loss, unsigned long long *confusion,
+                                     double smoothing)
 {
     int64_t i = pt_item();
     if (i >= v) return;
@@ -29,13 +30,13 @@ __global__ void cross_entropy_kernel(int64_t v, int classes, const real *logp, c
         for (int c = 0; c < classes; c++)
             dlogits[i * classes + c] = (real)((sum * exp((double)lp[c]) - each -
                                                kept * ((double)n[c] * (double)weight[c])) /
-                                              divisor);
+                                              grad_divisor);
     } else {
         for (int c = 0; c < classes; c++)
             dlogits[i * classes + c] =
                 sum == 0 ? (real)0
                          : (real)((sum * exp((double)lp[c]) - (double)n[c] * (double)weight[c]) /
-                                  divisor);
+                                  grad_divisor);
     }
     loss[i] = total / divisor;
     /* integers: the order does not matter */
@@ -45,11 +46,11 @@ __global__ void cross_entropy_kernel(int64_t v, int classes, const real *logp, c
 
 extern "C" pt_status pt_k_loss(pt_device *d, int64_t v, int classes, const real *logp,
                                const int32_t *count, const real *weight, double divisor,
-                               double smoothing, real *dlogits, double *loss,
+                               double grad_divisor, double smoothing, real *dlogits, double *loss,
                                unsigned long long *confusion)
 {
-    return LAUNCH(cross_entropy_kernel, v, classes, logp, count, weight, divisor, dlogits, loss,
-                  confusion, smoothing);
+    return LAUNCH(cross_entropy_kernel, v, classes, logp, count, weight, divisor, grad_divisor,
+                  dlogits, loss, confusion, smoothing);
 }
 
 __global__ void predict_kernel(int64_t n, int classes, const real *logp, const int32_t *member,

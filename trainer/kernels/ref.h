@@ -40,6 +40,9 @@ void ref_split(int64_t v, int ca, int cb, const real *in, real *a, real *b);
 void ref_add(int64_t n, const real *from, real *to);
 void ref_add_bias(int64_t v, int c, const real *bias, real *x);
 
+/* ---- ref_half.c: exact ---- */
+void ref_narrow(int64_t n, pt_amp as, const real *from, uint16_t *to);
+
 /* ---- ref_norm.c ---- */
 void ref_layer_norm(int64_t v, int c, const real *x, const real *gamma, const real *beta, wide *y,
                     wide *scale);

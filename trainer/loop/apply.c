@@ -43,6 +43,7 @@ static pt_status open_all(job *j)
                                     .width = {32, 64, 128},
                                     .convs = about.convs,
                                     .norm = (pt_norm)about.norm,
+                                    .amp = (pt_amp)about.amp,
                                     .seed = about.seed},
                             .allocator = (pt_allocator_kind)o->allocator,
                             .split = (pt_split_mode)o->split,

@@ -20,7 +20,10 @@ enum {
     H_CLASSES,
     H_CONVS,
     H_NORM,
-    H_OPTIMIZER, /* since version 3 */
+    H_OPTIMIZER, /* since version 3, and what follows */
+    H_AMP,
+    H_SCALE, /* a power of 2 */
+    H_GOOD,
     H_COUNT
 };
 enum { OLDEST = 2, VERSION = 3 };
@@ -63,6 +66,9 @@ static pt_status read_header(const char *path, const char *image, size_t bytes, 
                        path, (long long)version, OLDEST, VERSION);
     size_t count = version == OLDEST ? H_OPTIMIZER : H_COUNT;
     h[H_OPTIMIZER] = PT_ADAMW;
+    h[H_AMP] = PT_AMP_OFF;
+    h[H_SCALE] = 1;
+    h[H_GOOD] = 0;
     memcpy(h, image + sizeof magic, count * sizeof *h);
     *end = sizeof magic + count * sizeof *h;
     return PT_OK;
@@ -88,7 +94,10 @@ static pt_status pack(pt_trainer *t, char *image)
                           t->o.net.classes,
                           t->o.net.convs,
                           t->o.net.norm,
-                          t->optimizer.kind};
+                          t->optimizer.kind,
+                          t->o.net.amp,
+                          (int64_t)t->scaler.scale,
+                          t->scaler.good};
     size_t n = t->net->nparams, after = t->optimizer.v ? 3 * n : 2 * n;
     real *body = (real *)(image + sizeof magic + sizeof h);
     memcpy(image, magic, sizeof magic);
@@ -141,6 +150,12 @@ static pt_status check(const pt_trainer *t, const char *path, const char *image,
                        "%s: of a run with --optimizer %s, not %s, whose state is another; use the "
                        "options it was trained with, or another file",
                        path, optimizer_name(h[H_OPTIMIZER]), optimizer_name(t->optimizer.kind));
+    if (h[H_AMP] != (int64_t)t->o.net.amp || h[H_SCALE] < 1 || h[H_SCALE] > 1LL << 40 ||
+        h[H_GOOD] < 0)
+        return pt_fail(PT_ERR_INPUT,
+                       "%s: of a run with another --amp; use the options it was trained with, or "
+                       "another file",
+                       path);
     if (h[H_SEED] != (int64_t)t->o.seed)
         return pt_fail(
             PT_ERR_INPUT,
@@ -198,6 +213,7 @@ pt_status pt_checkpoint_load(pt_trainer *t, const char *path, int *found)
     if (t->net->nrunning) TRY(pt_trainer_write(t, t->net->running, t->net->nrunning, body + after));
     t->optimizer.t = h[H_T];
     t->step = h[H_STEP];
+    t->scaler = (pt_scaler){(double)h[H_SCALE], h[H_GOOD]};
     *found = 1;
 done:
     free(image);
@@ -220,11 +236,13 @@ pt_status pt_checkpoint_look(const char *path, pt_checkpoint_about *out)
         .convs = (int)h[H_CONVS],
         .norm = (int)h[H_NORM],
         .optimizer = (int)h[H_OPTIMIZER],
+        .amp = (int)h[H_AMP],
         .step = h[H_STEP],
         .seed = (uint64_t)h[H_SEED],
     };
     if (h[H_CLASSES] < 1 || h[H_CLASSES] > PT_MAX_CLASSES || h[H_CONVS] < 1 || h[H_CONVS] > 2 ||
-        h[H_NORM] < 0 || h[H_NORM] > PT_NORM_BATCH || h[H_OPTIMIZER] < 0 || h[H_OPTIMIZER] > PT_SGD)
+        h[H_NORM] < 0 || h[H_NORM] > PT_NORM_BATCH || h[H_OPTIMIZER] < 0 ||
+        h[H_OPTIMIZER] > PT_SGD || h[H_AMP] < 0 || h[H_AMP] > PT_AMP_BF16)
         return pt_fail(PT_ERR_INPUT, "%s: damaged: no net is like that", path);
     return PT_OK;
 }

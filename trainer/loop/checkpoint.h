@@ -15,7 +15,7 @@ pt_status pt_checkpoint_save(pt_trainer *t, const char *path);
 pt_status pt_checkpoint_load(pt_trainer *t, const char *path, int *found);
 /* The net in a checkpoint, from its header alone. */
 typedef struct pt_checkpoint_about {
-    int classes, convs, norm, optimizer;
+    int classes, convs, norm, optimizer, amp;
     int64_t step;
     uint64_t seed;
 } pt_checkpoint_about;

@@ -14,6 +14,8 @@ void pt_totals_add(pt_totals *t, const pt_batch_result *r, pt_status st)
     t->points += r->points;
     t->trained += r->trained;
     t->dropped += r->dropped;
+    t->overflows += r->overflow;
+    t->overflowed += r->overflow ? r->points : 0;
     t->attempts += s->attempts;
     t->retries += s->retries;
     t->splits_scene += s->splits_scene;
@@ -82,6 +84,9 @@ pt_status pt_log_batch(FILE *log, int64_t batch, int64_t step, const pt_batch_re
     put_number(log, "seconds_recover", s->seconds);
     fprintf(log, ",\"voxels\":%lld,\"pairs\":%lld,\"stepped\":%s", (long long)r->voxels,
             (long long)r->pairs, r->stepped ? "true" : "false");
+    if (r->loss_scale > 1 || r->overflow)
+        fprintf(log, ",\"loss_scale\":%.0f,\"overflow\":%s", r->loss_scale,
+                r->overflow ? "true" : "false");
     for (int f = PT_FATE_FLOOR; f < PT_FATES; f++)
         if (ledger->count[f])
             fprintf(log, ",\"dropped_%s\":%lld", pt_fate_name((pt_fate)f),
@@ -157,6 +162,9 @@ void pt_print_summary(FILE *to, const pt_totals *t, int exit_code)
             "wasted (%.1f %% of forward passes)\n",
             t->seconds_recover, share(t->seconds_recover, t->seconds), (long long)t->wasted_forward,
             (long long)t->wasted_backward, share((double)t->wasted_forward, (double)t->forward));
+    if (t->overflows)
+        fprintf(to, "fp16:     %lld batches overflowed and took no step\n",
+                (long long)t->overflows);
     if (t->failed_batches) fprintf(to, "failed:   %lld batches\n", (long long)t->failed_batches);
     if (exit_code) fprintf(to, "exit code %d\n", exit_code);
 }

@@ -51,7 +51,8 @@ static const entry table[] = {
      "caching | direct: one cudaMalloc a tensor (caching)"},
     {"norm", WORD, F(norm), 0, 0, "layer frozen batch", T, "KIND",
      "layer | frozen | batch (layer)"},
-    {"amp", WORD, (size_t)-1, 0, 0, "off", T, "off", "mixed precision is not in this version"},
+    {"amp", WORD, F(amp), 0, 0, "off fp16 bf16", T, "KIND",
+     "off | fp16 | bf16: what convolutions multiply as; fp16 scales the loss (off)"},
     {"convs", WHOLE, F(convs), 1, 2, 0, T, "N",
      "3^3 convolutions a level and side, 1 or 2 (1); 2 widens the halo"},
     {"split", WORD, F(split), 0, 0, "auto alternate", T | E | P, "MODE", "auto | alternate (auto)"},
@@ -173,8 +174,7 @@ static int word(const entry *e, const char *s, int *out)
             *out = i;
             return 1;
         }
-    snprintf(want, sizeof want, "%s%s%s", i > 1 ? "one of " : "", e->words,
-             !strcmp(e->name, "amp") ? " (mixed precision is not in this version)" : "");
+    snprintf(want, sizeof want, "%s%s", i > 1 ? "one of " : "", e->words);
     return bad(e->name, s, want);
 }
 

@@ -94,6 +94,7 @@ static pt_status open_all(run *r)
                                     .width = {32, 64, 128},
                                     .convs = o->convs,
                                     .norm = (pt_norm)o->norm,
+                                    .amp = (pt_amp)o->amp,
                                     .seed = o->seed},
                             .allocator = (pt_allocator_kind)o->allocator,
                             .split = (pt_split_mode)o->split,
@@ -211,6 +212,11 @@ static pt_status one_batch(run *r)
         pt_ledger_fail(&ledger, PT_FATE_BATCH);
         r->last.dropped = pt_ledger_dropped(&ledger);
         r->last.trained = ledger.count[PT_FATE_TRAINED];
+    } else if (r->last.overflow) {
+        fprintf(stderr,
+                "pointtrain: batch %lld: the gradient overflowed at a loss scale of %g; no "
+                "optimiser step, the scale is %g now\n",
+                (long long)batch, r->last.loss_scale, r->trainer->scaler.scale);
     } else if (!r->last.stepped) {
         fprintf(stderr, "pointtrain: batch %lld: every point was dropped, no optimiser step\n",
                 (long long)batch);
@@ -291,7 +297,9 @@ static pt_status loop(run *r)
 static int finish(run *r, pt_status st)
 {
     int code = st == PT_OK ? 0 : r->bad_checkpoint ? 14 : pt_exit_code(pt_error_last(), &r->last);
-    double share = r->totals.points ? (double)r->totals.dropped / (double)r->totals.points : 0;
+    /* what overflowed was not given up for want of memory: the scale was still being found */
+    int64_t lost = r->totals.dropped - r->totals.overflowed;
+    double share = r->totals.points ? (double)lost / (double)r->totals.points : 0;
     if (stop_asked)
         fprintf(stderr, "\npointtrain: stopped by a signal after batch %lld\n",
                 (long long)r->trainer->step - 1);

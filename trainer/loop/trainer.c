@@ -71,6 +71,7 @@ pt_status pt_trainer_open(const pt_trainer_options *o, pt_trainer **out)
     TRY(pt_device_open(o->allocator, &t->device));
     TRY(pt_net_create(&t->device, &o->net, &t->net));
     TRY(pt_optimizer_create(t->net, o->optimizer, &t->optimizer));
+    t->scaler = pt_scaler_start(o->net.amp);
     t->optimizer.weight_decay = o->weight_decay;
     t->optimizer.momentum = o->momentum;
     if (t->net->nrunning) {
@@ -120,6 +121,7 @@ static pt_status op_attempt(void *user, pt_fragment *f, pt_attempt *got)
     TRY(pt_stage_up(&t->device, f, &b->augment));
     memset(&b->pass, 0, sizeof b->pass);
     b->pass.divisor = b->divisor;
+    b->pass.scale = t->scaler.scale;
     b->pass.backward = !b->evaluate;
     b->pass.inference = b->evaluate;
     b->pass.predict = b->predicted != NULL;
@@ -274,7 +276,12 @@ done:
 static pt_status step_once(pt_trainer *t, pt_batch_result *out)
 {
     pt_phase_set(PT_PHASE_STEP);
-    return pt_optimizer_step(t->net, &t->optimizer, out->lr, t->o.clip, &out->grad_norm);
+    pt_status st = pt_optimizer_step(t->net, &t->optimizer, out->lr, t->o.clip, 1 / t->scaler.scale,
+                                     &out->grad_norm);
+    if (st != PT_ERR_NAN || !pt_scaler_overflow(&t->scaler)) return st;
+    pt_error_clear();
+    out->overflow = 1;
+    return PT_OK;
 }
 
 /* Runs op, and once more when it failed for memory: neither of the two that come here allocates,
@@ -315,6 +322,7 @@ pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t
     pt_probe_step_begin();
     t->optimizer.launched = 0;
     out->lr = pt_learning_rate(&t->o, t->step);
+    out->loss_scale = t->scaler.scale;
     int64_t *sizes = calloc((size_t)n, sizeof *sizes);
     if (!sizes) return pt_fail(PT_ERR_HOST, "no host memory for a batch of %d scenes", n);
     for (int s = 0; s < n; s++) {
@@ -337,12 +345,14 @@ pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t
     if (ledger->count[PT_FATE_TRAINED] > 0) {
         if (t->hooks.before_step) t->hooks.before_step(t->hooks.user);
         TRY(twice(t, out, step_once));
-        out->stepped = 1;
+        out->stepped = !out->overflow;
+        if (out->stepped) pt_scaler_good(&t->scaler, t->o.net.amp);
     }
 done:
     pt_fragment_free(whole);
     free(sizes);
-    if (st != PT_OK) roll_back(t);
+    if (st != PT_OK || out->overflow) roll_back(t);
+    if (out->overflow) pt_ledger_fail(ledger, PT_FATE_OVERFLOW);
     t->step++;
     out->trained = ledger->count[PT_FATE_TRAINED];
     out->dropped = pt_ledger_dropped(ledger);

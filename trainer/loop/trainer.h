@@ -2,6 +2,7 @@
 #ifndef PT_TRAINER_H
 #define PT_TRAINER_H
 #include "device/device.h"
+#include "loop/scaler.h"
 #include "net/net.h"
 #include "recovery/recover.h"
 
@@ -58,7 +59,9 @@ typedef struct pt_batch_result {
     double seconds;
     double seconds_load; /* of its scenes, by whoever loads them */
     int regrouped;       /* a fragment was trained with smaller chunks: other rounding */
-    int stepped;         /* 0: everything was dropped, no optimiser step */
+    int stepped;         /* 0: everything was dropped or overflowed, no optimiser step */
+    int overflow;        /* of the gradient, in fp16 */
+    double loss_scale;   /* that the batch had */
     int64_t confusion[PT_MAX_CLASSES * PT_MAX_CLASSES];
 } pt_batch_result;
 
@@ -67,6 +70,7 @@ typedef struct pt_trainer {
     pt_device device;
     pt_net *net;
     pt_optimizer optimizer;
+    pt_scaler scaler;
     real *running_before; /* running statistics at the start of the batch */
     int64_t step;         /* batches seen: the position in the schedule */
     int halo;
@@ -81,7 +85,9 @@ void pt_trainer_close(pt_trainer *t);
 /* One batch. keys[i]: number of scene i in the data set. The ledger is opened here and the caller's
  * to close (pt_ledger_close), also on failure. On failure parameters, moments and running
  * statistics are as before, the gradient is zero, and t->step has advanced, so that the caller may
- * go on. */
+ * go on. A gradient that overflows in fp16 is no failure: the batch takes no step, its points are
+ * in the ledger as such, running statistics are as before, and the next batch has a smaller scale.
+ */
 pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t *keys, int n,
                            pt_ledger *ledger, pt_batch_result *out);
 

@@ -14,6 +14,9 @@ void pt_watch_state(const pt_trainer *t)
     const pt_net *n = t->net;
     int type = sizeof(real) == 8 ? 'd' : 'f';
     double bound = n->options.norm == PT_NORM_BATCH ? 0 : sizeof(real) == 8 ? 1e-12 : 1e-5;
+    /* a sum in another order may round the other way where it is made narrow, and a ReLU change
+     * sides: at most as far as 16 bits are from 32 (cases/train/amp.c) */
+    if (bound > 0 && n->options.amp != PT_AMP_OFF) bound = 0.25;
     for (int i = 0; i < n->ntensors; i++) {
         const struct {
             const char *what;
@@ -33,6 +36,7 @@ void pt_watch_state(const pt_trainer *t)
     }
     if (n->nrunning) pt_probe_buffer("running", n->running, n->nrunning * sizeof(real), 1, type, 0);
     pt_probe_buffer("optimizer.t", &t->optimizer.t, sizeof t->optimizer.t, 0, 'b', 0);
+    pt_probe_buffer("scaler", &t->scaler, sizeof t->scaler, 0, 'b', 0);
     pt_probe_buffer("step", &t->step, sizeof t->step, 0, 'b', 0);
 }
 

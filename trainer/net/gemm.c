@@ -3,57 +3,70 @@
 #include "net/layers.h"
 
 #ifdef PT_DOUBLE
-#define GEMM     cublasDgemm
-#define DNN_TYPE CUDNN_DATA_DOUBLE
+#define GEMM      cublasDgemm
+#define GEMM_NAME "cublasDgemm"
+#define DNN_TYPE  CUDNN_DATA_DOUBLE
 #else
-#define GEMM     cublasSgemm
-#define DNN_TYPE CUDNN_DATA_FLOAT
+#define GEMM      cublasSgemm
+#define GEMM_NAME "cublasSgemm"
+#define DNN_TYPE  CUDNN_DATA_FLOAT
 #endif
 #define SLICE ((int64_t)1 << 20) /* rows a call */
 
-#ifdef PT_DOUBLE
-#define CHECKED_GEMM(...) \
-    pt_check_at(__FILE__, __LINE__, PT_LIB_CUBLAS, (int)GEMM(__VA_ARGS__), "cublasDgemm", NULL, 0)
-#else
-#define CHECKED_GEMM(...) \
-    pt_check_at(__FILE__, __LINE__, PT_LIB_CUBLAS, (int)GEMM(__VA_ARGS__), "cublasSgemm", NULL, 0)
-#endif
+/* C [n, m] = op(A) op(B) + beta C, column major. */
+static pt_status product(pt_device *d, pt_amp as, cublasOperation_t ta, cublasOperation_t tb, int m,
+                         int n, int k, const void *a, int lda, const void *b, int ldb, real beta,
+                         real *c, int ldc)
+{
+    const real one = 1;
+    if (as == PT_AMP_OFF)
+        return pt_check_at(
+            __FILE__, __LINE__, PT_LIB_CUBLAS,
+            (int)GEMM(d->cublas, ta, tb, m, n, k, &one, a, lda, b, ldb, &beta, c, ldc), GEMM_NAME,
+            NULL, 0);
+    const float one32 = 1, beta32 = (float)beta;
+    cudaDataType_t t = as == PT_AMP_FP16 ? CUDA_R_16F : CUDA_R_16BF;
+    return PT_CUBLAS(cublasGemmEx(d->cublas, ta, tb, m, n, k, &one32, a, t, lda, b, t, ldb, &beta32,
+                                  c, CUDA_R_32F, ldc, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+}
 
-pt_status pt_gemm_forward(pt_device *d, int64_t rows, int cin, int cout, const real *a,
-                          const real *w, real beta, real *c)
+static const void *row(const void *p, pt_amp as, int64_t elements)
+{
+    return (const char *)p + elements * (int64_t)(as == PT_AMP_OFF ? sizeof(real) : 2);
+}
+
+pt_status pt_gemm_forward(pt_device *d, pt_amp as, int64_t rows, int cin, int cout, const void *a,
+                          const void *w, real *c)
 {
     pt_status st = PT_OK;
-    const real one = 1;
     for (int64_t r = 0; r < rows && st == PT_OK; r += SLICE) {
         int n = (int)(rows - r < SLICE ? rows - r : SLICE);
-        st = CHECKED_GEMM(d->cublas, CUBLAS_OP_N, CUBLAS_OP_N, cout, n, cin, &one, w, cout,
-                          a + r * cin, cin, &beta, c + r * cout, cout);
+        st = product(d, as, CUBLAS_OP_N, CUBLAS_OP_N, cout, n, cin, w, cout, row(a, as, r * cin),
+                     cin, 0, c + r * cout, cout);
     }
     return st;
 }
 
-pt_status pt_gemm_input(pt_device *d, int64_t rows, int cin, int cout, const real *dc,
-                        const real *w, real *da)
+pt_status pt_gemm_input(pt_device *d, pt_amp as, int64_t rows, int cin, int cout, const void *dc,
+                        const void *w, real *da)
 {
     pt_status st = PT_OK;
-    const real one = 1, zero = 0;
     for (int64_t r = 0; r < rows && st == PT_OK; r += SLICE) {
         int n = (int)(rows - r < SLICE ? rows - r : SLICE);
-        st = CHECKED_GEMM(d->cublas, CUBLAS_OP_T, CUBLAS_OP_N, cin, n, cout, &one, w, cout,
-                          dc + r * cout, cout, &zero, da + r * cin, cin);
+        st = product(d, as, CUBLAS_OP_T, CUBLAS_OP_N, cin, n, cout, w, cout, row(dc, as, r * cout),
+                     cout, 0, da + r * cin, cin);
     }
     return st;
 }
 
-pt_status pt_gemm_weight(pt_device *d, int64_t rows, int cin, int cout, const real *a,
-                         const real *dc, real *dw)
+pt_status pt_gemm_weight(pt_device *d, pt_amp as, int64_t rows, int cin, int cout, const void *a,
+                         const void *dc, real *dw)
 {
     pt_status st = PT_OK;
-    const real one = 1;
     for (int64_t r = 0; r < rows && st == PT_OK; r += SLICE) {
         int n = (int)(rows - r < SLICE ? rows - r : SLICE);
-        st = CHECKED_GEMM(d->cublas, CUBLAS_OP_N, CUBLAS_OP_T, cout, cin, n, &one, dc + r * cout,
-                          cout, a + r * cin, cin, &one, dw, cout);
+        st = product(d, as, CUBLAS_OP_N, CUBLAS_OP_T, cout, cin, n, row(dc, as, r * cout), cout,
+                     row(a, as, r * cin), cin, 1, dw, cout);
     }
     return st;
 }

@@ -59,11 +59,11 @@ typedef struct pt_run {
     pt_arena arena;
     pt_levels levels;
     int64_t points;
-    const pt_pass *pass;  /* as the caller wants it */
-    const int32_t *scene; /* device: position in the batch, of each slot */
-    int inference;        /* batch norm by its running statistics */
-    int64_t gather_rows;  /* rows of the workspace */
-    real *gather_in, *gather_out;
+    const pt_pass *pass;          /* as the caller wants it */
+    const int32_t *scene;         /* device: position in the batch, of each slot */
+    int inference;                /* batch norm by its running statistics */
+    int64_t gather_rows;          /* rows of the workspace */
+    real *gather_in, *gather_out; /* rows of 16 bits, where products are of those */
     struct {
         real *x, *z, *y, *mean, *inv;
         int64_t v;
@@ -81,14 +81,15 @@ pt_status pt_norm_forward(pt_run *r, int b);
 pt_status pt_norm_backward(pt_run *r, int b, real *dy, real *dz);
 int64_t pt_block_rows_in(const pt_run *r, int b);
 
-/* C [rows, cout] = alpha A [rows, cin] W [cin, cout] + beta C, row major, and the two products of
- * its backward. rows may pass 2^31. */
-pt_status pt_gemm_forward(pt_device *d, int64_t rows, int cin, int cout, const real *a,
-                          const real *w, real beta, real *c);
-pt_status pt_gemm_input(pt_device *d, int64_t rows, int cin, int cout, const real *dc,
-                        const real *w, real *da);
-pt_status pt_gemm_weight(pt_device *d, int64_t rows, int cin, int cout, const real *a,
-                         const real *dc, real *dw);
+/* C [rows, cout] = A [rows, cin] W [cin, cout], row major, and the two products of its backward; dW
+ * is added to. rows may pass 2^31. What is multiplied is real, or of 16 bits as `as` says; sums and
+ * results are real. */
+pt_status pt_gemm_forward(pt_device *d, pt_amp as, int64_t rows, int cin, int cout, const void *a,
+                          const void *w, real *c);
+pt_status pt_gemm_input(pt_device *d, pt_amp as, int64_t rows, int cin, int cout, const void *dc,
+                        const void *w, real *da);
+pt_status pt_gemm_weight(pt_device *d, pt_amp as, int64_t rows, int cin, int cout, const void *a,
+                         const void *dc, real *dw);
 
 /* Softmax and ReLU of cuDNN over [rows, c], in slices that its descriptors hold. */
 pt_status pt_dnn_relu(pt_device *d, int64_t rows, int c, real *x);

@@ -105,6 +105,8 @@ static pt_status check(const pt_net_options *o)
     if (o->classes < 1 || o->classes > PT_MAX_CLASSES)
         return pt_fail(PT_ERR_INPUT, "%d classes: 1 to %d are possible", o->classes,
                        PT_MAX_CLASSES);
+    if (o->amp != PT_AMP_OFF && sizeof(real) != 4)
+        return pt_fail(PT_ERR_INPUT, "--amp is of the float build; this one is in double");
     if (o->convs < 1 || o->convs > 2)
         return pt_fail(PT_ERR_INPUT, "%d convolutions a level: 1 or 2", o->convs);
     for (int l = 0; l < PT_LEVELS; l++)
@@ -138,6 +140,7 @@ pt_status pt_net_create(pt_device *d, const pt_net_options *o, pt_net **out)
     NEW(n->param, n->nparams, real, "net/param");
     NEW(n->grad, n->nparams, real, "net/grad");
     NEW(n->scratch, n->nparams, real, "net/scratch");
+    if (o->amp != PT_AMP_OFF) NEW(n->narrow, n->nparams, uint16_t, "net/narrow");
     NEW(n->layers->decays, n->nparams, uint8_t, "net/decays");
     NEW(n->layers->norm_tmp, pt_k_sum_room((int64_t)n->nparams), double, "net/norm_tmp");
     NEW(n->layers->norm_out, 1, double, "net/norm_out");
@@ -147,6 +150,8 @@ pt_status pt_net_create(pt_device *d, const pt_net_options *o, pt_net **out)
     }
     /* what a retry overwrites before it reads it */
     pt_probe_buffer("net/scratch", n->scratch, n->nparams * sizeof(real), 1, 's', 0);
+    if (n->narrow)
+        pt_probe_buffer("net/narrow", n->narrow, n->nparams * sizeof *n->narrow, 1, 's', 0);
     pt_probe_buffer("net/norm_tmp", n->layers->norm_tmp,
                     pt_k_sum_room((int64_t)n->nparams) * sizeof(double), 1, 's', 0);
     pt_probe_buffer("net/norm_out", n->layers->norm_out, sizeof(double), 1, 's', 0);
@@ -166,6 +171,7 @@ void pt_net_free(pt_net *n)
     pt_mem_free(n->device, n->param);
     pt_mem_free(n->device, n->grad);
     pt_mem_free(n->device, n->scratch);
+    pt_mem_free(n->device, n->narrow);
     pt_mem_free(n->device, n->running);
     pt_mem_free(n->device, n->running_scratch);
     pt_mem_free(n->device, n->layers->decays);

@@ -51,7 +51,8 @@ static pt_status launch(pt_net *n, const pt_optimizer *o, double lr, double scal
                       o->m, o->v);
 }
 
-pt_status pt_optimizer_step(pt_net *n, pt_optimizer *o, double lr, double clip, double *norm)
+pt_status pt_optimizer_step(pt_net *n, pt_optimizer *o, double lr, double clip, double unscale,
+                            double *norm)
 {
     pt_status st = PT_OK;
     pt_device *d = n->device;
@@ -60,7 +61,7 @@ pt_status pt_optimizer_step(pt_net *n, pt_optimizer *o, double lr, double clip, 
     TRY(pt_k_sum_squares(d, (int64_t)n->nparams, n->grad, n->layers->norm_out,
                          n->layers->norm_tmp));
     TRY(pt_copy_down(d, &square, n->layers->norm_out, sizeof square));
-    double length = sqrt(square);
+    double length = sqrt(square) * unscale;
     if (norm) *norm = length;
     if (!isfinite(length)) {
         st =
@@ -68,7 +69,7 @@ pt_status pt_optimizer_step(pt_net *n, pt_optimizer *o, double lr, double clip, 
                     "the gradient's norm is %g in phase step: no optimiser step was taken", length);
         goto done;
     }
-    TRY(launch(n, o, lr, clip > 0 && length > clip ? clip / length : 1));
+    TRY(launch(n, o, lr, unscale * (clip > 0 && length > clip ? clip / length : 1)));
     o->t++; /* launched: it happens, or the context is dead */
     o->launched = 1;
 wait: /* a step that is repeated because the wait failed must not be taken twice */

@@ -23,6 +23,8 @@ static real *gradient(const pt_run *r, int t)
     return r->net->scratch + r->net->tensor[t].offset;
 }
 
+#define NARROW_ROWS 8192
+
 static int64_t longest_list(const pt_map *m, int centre)
 {
     int64_t most = 0;
@@ -44,7 +46,9 @@ static pt_status workspace(pt_run *r, int64_t limit)
         const pt_map *m = k->kind == PT_CONV3     ? &r->levels.same[k->level]
                           : k->kind == PT_CONV_UP ? &r->levels.down[k->level]
                                                   : &r->levels.down[k->level - 1];
-        int64_t need = longest_list(m, k->kind == PT_CONV3 ? 13 : -1);
+        int64_t need = longest_list(m, k->kind == PT_CONV3 ? 13 : -1), v = r->levels.v[k->level];
+        /* rows of the centre are made narrow there, not all at once */
+        if (r->net->options.amp != PT_AMP_OFF && need < v) need = v < NARROW_ROWS ? v : NARROW_ROWS;
         if (limit > 0 && need > limit) need = limit;
         if (need > rows) rows = need;
         if ((size_t)(need * k->cin) > in) in = (size_t)(need * k->cin);
@@ -104,7 +108,7 @@ static pt_status forward(pt_run *r, real **logits)
     TRY(dropout(r, x));
     NEW(*logits, r->levels.v[0] * classes, real, "net/head/out");
     pt_tag_set("net/head");
-    TRY(pt_gemm_forward(d, r->levels.v[0], width, classes, x, tensor(r, n->head_weight), 0,
+    TRY(pt_gemm_forward(d, PT_AMP_OFF, r->levels.v[0], width, classes, x, tensor(r, n->head_weight),
                         *logits));
     TRY(pt_k_add_bias(d, r->levels.v[0], classes, tensor(r, n->head_bias), *logits));
 done:
@@ -147,7 +151,8 @@ static pt_status loss(pt_run *r, real *logits, const real *class_weight, pt_pass
     TRY(pt_dnn_log_softmax(d, v, classes, logits, logits));
     if (pass->predict) TRY(predict(r, logits, pass));
     TRY(pt_k_loss(d, v, classes, logits, r->levels.count, class_weight, pass->divisor,
-                  pass->smoothing, logits, each, confusion));
+                  pass->divisor / (pass->scale > 0 ? pass->scale : 1), pass->smoothing, logits,
+                  each, confusion));
     TRY(pt_k_sum(d, v, each, total, tmp));
     TRY(pt_copy_down(d, &pass->loss, total, sizeof pass->loss));
     TRY(pt_copy_down(d, pass->confusion, confusion, cells * sizeof *confusion));
@@ -173,11 +178,12 @@ static pt_status backward(pt_run *r, real *dlogits)
     real *waiting[PT_MAX_BLOCKS] = {0}, *dy, *dz, *dx;
     pt_status st = PT_OK;
     pt_tag_set("net/head");
-    TRY(pt_gemm_weight(d, v0, width, classes, r->at[last].y, dlogits, gradient(r, n->head_weight)));
+    TRY(pt_gemm_weight(d, PT_AMP_OFF, v0, width, classes, r->at[last].y, dlogits,
+                       gradient(r, n->head_weight)));
     TRY(pt_k_norm_columns(d, v0, classes, 1, NULL, NULL, NULL, dlogits, NULL,
                           gradient(r, n->head_bias), r->columns));
     NEW(dy, v0 * width, real, "net/head/dx");
-    TRY(pt_gemm_input(d, v0, width, classes, dlogits, tensor(r, n->head_weight), dy));
+    TRY(pt_gemm_input(d, PT_AMP_OFF, v0, width, classes, dlogits, tensor(r, n->head_weight), dy));
     pt_arena_drop(&r->arena, dlogits);
     TRY(dropout(r, dy));
     for (int b = last; b >= 0; b--) {
@@ -227,6 +233,9 @@ pt_status pt_net_pass(pt_net *net, const pt_fields *fields, const pt_shape *shap
         TRY(PT_CUDA(cudaMemcpyAsync(net->running_scratch, net->running,
                                     net->nrunning * sizeof(real), cudaMemcpyDeviceToDevice,
                                     net->device->stream)));
+    if (net->narrow)
+        TRY(pt_k_narrow(net->device, (int64_t)net->nparams, net->options.amp, net->param,
+                        net->narrow));
     r->levels.keep_member = pass->predict;
     r->levels.keep_key = pass->dropout > 0;
     r->pass = pass;

@@ -5,8 +5,8 @@
 
 const char *pt_fate_name(pt_fate f)
 {
-    static const char *const name[PT_FATES] = {"open",    "trained",    "floor",
-                                               "no_gain", "no_augment", "batch_failed"};
+    static const char *const name[PT_FATES] = {"open",       "trained",      "floor",   "no_gain",
+                                               "no_augment", "batch_failed", "overflow"};
     return name[f];
 }
 

@@ -11,6 +11,7 @@ typedef enum pt_fate {
     PT_FATE_NO_GAIN,    /* dropped: out of memory, and a cut would not have made it smaller */
     PT_FATE_NO_AUGMENT, /* dropped: out of memory before it could be brought to the device */
     PT_FATE_BATCH,      /* dropped: its batch failed and the run was told to go on */
+    PT_FATE_OVERFLOW,   /* dropped: the gradient of its batch overflowed in 16 bits */
     PT_FATES
 } pt_fate;
 const char *pt_fate_name(pt_fate f);
