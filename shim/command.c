@@ -44,6 +44,10 @@ int main(int argc, char **argv)
     if (!strcmp(command, "trace")) return op_trace_command(argc - 1, argv + 1);
     if (!strcmp(command, "calls")) return op_calls_command(argc - 1, argv + 1);
     if (!strcmp(command, "doctor")) return op_doctor_command(argc - 1, argv + 1);
+    if (!strcmp(command, "--version")) {
+        puts("oomproof " OOMPROOF_VERSION);
+        return 0;
+    }
     if (!strcmp(command, "--help") || !strcmp(command, "-h")) {
         fputs(help, stdout);
         return 0;

@@ -112,11 +112,15 @@ static int take(parser *x, char *out, size_t room, const char *stops)
 int op_number(const char *s, uint64_t *out)
 {
     char *e;
-    int shift = 0;
+    int shift = 0, digits = 0;
+    uint64_t fraction = 0, unit = 1; /* of a size, as 23.65GiB: fraction / unit */
     if (!isdigit((unsigned char)*s)) return 0;
     errno = 0;
     *out = strtoull(s, &e, 10);
     if (errno) return 0;
+    if (*e == '.' && isdigit((unsigned char)e[1]))
+        for (e++; isdigit((unsigned char)*e); e++)
+            if (digits++ < 6) fraction = 10 * fraction + (uint64_t)(*e - '0'), unit *= 10;
     switch (toupper((unsigned char)*e)) {
     case 'K': shift = 10; break;
     case 'M': shift = 20; break;
@@ -124,8 +128,10 @@ int op_number(const char *s, uint64_t *out)
     case 'T': shift = 40; break;
     }
     if (shift) e += strncasecmp(e + 1, "iB", 2) ? 1 : 3;
-    if (*e || (*out << shift) >> shift != *out) return 0;
-    *out <<= shift;
+    if (*e || (*out << shift) >> shift != *out || (digits && !shift)) return 0;
+    fraction = (fraction << shift) / unit; /* below 10^6 * 2^40 */
+    if (*out << shift > UINT64_MAX - fraction) return 0;
+    *out = (*out << shift) + fraction;
     return 1;
 }
 

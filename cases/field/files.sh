@@ -46,6 +46,28 @@ walk) # the five commands of fixtures/README.md, as they stand there, for a job 
     expect 0 "100% tests passed, 0 tests failed out of 1" sh -c "$(sed -n 5p commands)"
     expect 8 "field.job" sh -c "sed -i 's/\"expect\":\"recovered\"/\"expect\":\"loss\"/' field/job.oomt; $(
         sed -n 5p commands | sed 's/.*&& //')" ;;
+said) # what a recording shows of itself, and what record says of rules and rings
+    export OOMPROOF_FAULTS='cudaMalloc phase=backward nth=3 -> oom'
+    expect 0 "(1 failures)" record -- $small
+    unset OOMPROOF_FAULTS
+    expect 0 "failure 1: cudaMalloc of" replay "$d/r.oomt"
+    expect 0 "1 of the failures were made by rules" replay "$d/r.oomt"
+    expect 2 "it is a recording: oomproof replay FILE" "$bin/oomproof" trace "$d/r.oomt"
+    expect 0 "no rule failed anything that is kept" record --faults 'cudaMalloc phase=nosuch -> oom' -- $small
+    expect 2 "OOMPROOF_FAULTS): line 1" env OOMPROOF_FAULTS=garbage "$bin/oomproof" record -o "$d/x" -- $small
+    expect 2 "--capacity and --threads are of the models" replay --capacity 1GiB "$d/r.oomt" -- $small
+    expect 2 "./nowhere cannot be started" replay "$d/r.oomt" -- ./nowhere
+    expect 4 "nothing was recorded" record --finish "$d/none.ring"
+    rm -f "$d/new"
+    "$bin/oomproof" record -o "$d/new" --finish "$d/none.ring" 2>/dev/null
+    [ -e "$d/new" ] && fail "an empty recording is left"
+    guest=$build/cases/guest_any
+    OOMPROOF_RECORD=$d/live.ring "$bin/oomproof" run --device sim -- "$guest" for-ever >"$out" 2>&1 &
+    while [ ! -s "$d/live.ring" ] || [ "$("$bin/oomproof" trace "$d/live.ring" | wc -l)" -lt 50 ]; do :; done
+    expect 2 "still writes it" "$bin/oomproof" record -o "$d/x" --finish "$d/live.ring"
+    kill -9 "$(pgrep -f "^$guest for-ever")"
+    wait
+    expect 0 "failures" "$bin/oomproof" record -o "$d/x" --finish "$d/live.ring" ;;
 ring) # a kill and a full disk leave what was recorded
     guest=$build/cases/guest_any
     OOMPROOF_RECORD=$d/k.ring OOMPROOF_RECORD_EVENTS=500 "$bin/oomproof" run --device sim -- "$guest" for-ever >"$out" 2>&1 &
@@ -85,8 +107,8 @@ junit) # what CI reads: as recorded, not as recorded, not started; and the page 
     expect 1 "differs" replay --junit "$d/j.xml" --repeat 3 --quiet "$d/r.oomt" -- ${small%--allocator*}
     has 'tests="3" failures="1" errors="0" skipped="2"' '<failure message="exit code 1">event 1 differs&#10;' \
         'recorded: a &#60;note&#62;</failure>' '<skipped'
-    expect 4 "cannot be started" replay --junit "$d/j.xml" "$d/r.oomt" -- "$d/none"
-    has 'failures="0" errors="1"' '<testcase classname="replay" name="r"' '<error message="exit code 4">nothing was recorded'
+    expect 2 "cannot be started" replay --junit "$d/j.xml" "$d/r.oomt" -- "$d/none"
+    has 'failures="0" errors="1"' '<testcase classname="replay" name="r"' '<error message="exit code 2">the command cannot be started'
     replay --junit "$d/j.xml" --quiet "$d/r.oomt" -- $small >"$out" 2>&1
     expect 0 "nothing was found wrong" "$bin/oomproof" report -o "$d/page" "$d/j.xml" "$d/r.oomt"
     grep -q '>passed</td>' "$d/page/index.html" || fail "the page does not have the replay beside its recording"
@@ -100,6 +122,11 @@ reduce)
     expect 0 "events" "$bin/oomproof" reduce "$d/r.oomt" --capacity 60MiB -o "$d/s.oomt"
     [ "$(wc -l <"$d/s.oomt")" -lt 60 ] || fail "not reduced: $(wc -l <"$d/s.oomt") lines"
     expect 0 "driver              1" replay "$d/s.oomt"
+    grep -q '"expect":"any"' "$d/s.oomt" && ! grep -q '"command"' "$d/s.oomt" || fail "a stream has a program: $(head -1 "$d/s.oomt")"
+    few="$bin/pointtrain train --data rooms:2,max=900 --batch 2 --steps 2 --quiet --allocator direct"
+    expect 13 "loss" record --with-command --faults 'cudaMalloc budget=25.0MiB -> oom' -- $few
+    expect 0 "of 14 failures" "$bin/oomproof" reduce "$d/r.oomt" --device sim -o "$d/s.oomt" -- $few
+    expect 0 "as recorded, loss" replay "$d/s.oomt" -- $few # with fewer before them, failures are of other sizes
     expect 1 "nothing fails in it" "$bin/oomproof" reduce "$d/r.oomt" -o "$d/s.oomt" ;;
 stream) # capacity and scale
     record -- $small >"$out" 2>&1

@@ -63,10 +63,12 @@ static int read_options(int argc, char **argv, options *o)
         default: return 2;
         }
     if (!o->out) return op_usage("where to? Give -o FILE", "");
+    if (!o->s.faults && !o->finish) o->s.faults = getenv("OOMPROOF_FAULTS");
+    if (o->s.faults && !*o->s.faults) o->s.faults = NULL;
     if ((o->s.sim = op_device(o->device)) < 0)
         return op_usage("--device is sim, gpu or auto, not ", o->device);
     if (o->s.faults && op_parse(o->s.faults, rules, error, sizeof error) < 0) {
-        fprintf(stderr, "oomproof: error: --faults: %s\n", error);
+        fprintf(stderr, "oomproof: error: the rules (--faults, OOMPROOF_FAULTS): %s\n", error);
         return 2;
     }
     if (!o->finish && optind >= argc)
@@ -111,6 +113,8 @@ int op_record_command(int argc, char **argv)
     int code = read_options(argc, argv, &o), status = 0;
     if (code) return code < 0 ? 0 : code;
     snprintf(ring, sizeof ring, "%s.ring", o.out);
+    if (o.finish && op_ring_written(o.finish)) return 2;
+    int was_there = access(o.out, F_OK) == 0;
     FILE *probe = fopen(o.out, "ae"); /* found out before the run, not after it */
     if (!probe) {
         fprintf(stderr, "oomproof: error: %s cannot be written: %s\n", o.out, strerror(errno));
@@ -125,7 +129,10 @@ int op_record_command(int argc, char **argv)
     }
     const char *from = o.finish ? o.finish : ring;
     op_fixture *f = op_ring_take(from);
-    if (!f) return code ? code : 4;
+    if (!f) {
+        if (!was_there) unlink(o.out);
+        return code ? code : 4;
+    }
     const char *ran = o.s.command[0] ? o.s.command[0] : "", *slash = strrchr(ran, '/');
     f->program = op_fixture_text(f, slash ? slash + 1 : ran);
     f->expect = o.finish && !outcome_is_there(f) ? "any" : op_fixture_outcome(f, code);
@@ -136,6 +143,12 @@ int op_record_command(int argc, char **argv)
         free(all);
     }
     size_t fails = 0;
+    if (o.s.faults)
+        for (size_t i = 0; i < f->n; i++) fails += f->event[i].injected != 0;
+    if (o.s.faults && !fails)
+        fprintf(stderr, "oomproof: %s: no rule failed anything that is kept: %s\n", o.out,
+                o.s.faults);
+    fails = 0;
     for (size_t i = 0; i < f->n; i++) fails += f->event[i].kind == OP_FX_fail;
     if (op_fixture_write(f, o.out) != 0) {
         fprintf(stderr,

@@ -61,6 +61,25 @@ static int by_model(job *j, const char *keep)
            r.first == at;
 }
 
+/* The failures of a run with those that are kept: with fewer before them they may be of other
+ * sizes. 0: none. */
+static size_t as_they_are_now(job *j, const char *keep, op_fixture *small)
+{
+    size_t n = 0;
+    if (!by_program(j, keep)) return 0;
+    op_fixture *got = op_ring_take(j->s.ring);
+    for (size_t i = 0; got && i < got->n; i++) {
+        op_fx_event e = got->event[i];
+        if (e.kind != OP_FX_fail) continue;
+        e.call = op_fixture_text(small, e.call);
+        e.phase = op_fixture_text(small, e.phase);
+        e.site = op_fixture_text(small, e.site);
+        n += (size_t)op_fixture_add(small, &e);
+    }
+    op_fixture_free(got);
+    return n;
+}
+
 static int fails(job *j, const char *keep)
 {
     j->trials++;
@@ -112,15 +131,24 @@ static int whole_file(job *j)
         goto done;
     }
     ddmin(j, keep, part, n);
-    for (size_t i = 0; i < f->n; i++) {
-        int is_part = j->s.command ? f->event[i].kind == OP_FX_fail : op_fx_is_call(&f->event[i]);
-        if (!(is_part && keep[i])) continue; /* what the run does by itself is not needed */
+    if (j->s.command && !(kept = as_they_are_now(j, keep, small))) {
+        fprintf(stderr,
+                "oomproof: error: %s: the same failures do not come each time: the program makes "
+                "other calls from run to run\n",
+                j->file);
+        code = 1;
+        goto done;
+    }
+    for (size_t i = 0; i < f->n && !j->s.command; i++) {
+        if (!op_fx_is_call(&f->event[i]) || !keep[i]) continue;
         op_fixture_add(small, &f->event[i]);
         kept++;
     }
     small->program = f->program, small->device = f->device, small->source = f->source;
-    small->expect = f->expect, small->note = f->note, small->command = f->command;
-    small->total = j->s.command ? f->total : j->capacity, small->free_bytes = f->free_bytes;
+    small->expect = "any", small->note = f->note; /* a stream is of no program any more */
+    if (j->s.command) small->expect = f->expect, small->command = f->command;
+    small->total = j->s.command ? f->total : j->capacity;
+    small->free_bytes = f->free_bytes < small->total ? f->free_bytes : small->total;
     small->runtime = f->runtime, small->driver = f->driver;
     small->lost = f->lost;
     code = op_fixture_write(small, j->out) == 0 ? 0 : 7;

@@ -145,6 +145,10 @@ static void once(const options *o, const op_fixture *want, replayed *r)
         fprintf(stderr, "oomproof: %s\n", r->text);
         return;
     }
+    if (code == 127 && access(s.ring, F_OK) != 0) { /* why, was said */
+        *r = (replayed){.code = 2, .text = "the command cannot be started"};
+        return;
+    }
     op_fixture *got = op_ring_take(s.ring);
     if (!got) {
         snprintf(r->text, sizeof r->text,
@@ -306,6 +310,10 @@ static int read_options(int argc, char **argv, options *o)
     if ((o->s.sim = op_device(o->device)) < 0)
         return op_usage("--device is sim, gpu or auto, not ", o->device);
     o->s.command = optind < argc ? argv + optind : NULL;
+    if ((o->how.capacity || o->how.threads > 1) && (o->s.command || o->own || o->scenes))
+        return op_usage("--capacity and --threads are of the models, without a command; the card "
+                        "of a program is --sim-memory: ",
+                        o->file);
     if (o->junit && (o->scenes || (!o->s.command && !o->own)))
         return op_usage("--junit is of a program that is run again; give it after --, or --own: ",
                         o->file);

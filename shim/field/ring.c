@@ -96,6 +96,36 @@ static op_fixture *with_holds(op_fixture *f)
     return all;
 }
 
+int op_ring_written(const char *ring)
+{
+    op_head h = {0};
+    struct stat st, mapped;
+    char maps[64], line[4400];
+    int fd = open(ring, O_RDONLY | O_CLOEXEC), found = 0;
+    if (fd < 0 || fstat(fd, &st) != 0 || read(fd, &h, sizeof h) != sizeof h ||
+        h.magic != OP_TRACE_MAGIC) {
+        if (fd >= 0) close(fd);
+        return 0; /* whoever takes it says what it is */
+    }
+    close(fd);
+    snprintf(maps, sizeof maps, "/proc/%llu/maps", (unsigned long long)h.pid);
+    FILE *f = fopen(maps, "re");
+    while (f && !found && fgets(line, sizeof line, f)) {
+        char *path = strchr(line, '/');
+        if (!path) continue;
+        path[strcspn(path, "\n")] = 0;
+        found =
+            stat(path, &mapped) == 0 && mapped.st_ino == st.st_ino && mapped.st_dev == st.st_dev;
+    }
+    if (f) fclose(f);
+    if (found)
+        fprintf(
+            stderr,
+            "oomproof: error: %s: process %llu still writes it; finish it when that has ended\n",
+            ring, (unsigned long long)h.pid);
+    return found;
+}
+
 op_fixture *op_ring_take(const char *ring)
 {
     char why[200] = "";

@@ -136,7 +136,7 @@ static void print_rows(const batches *want, const batches *needs, const batches 
 {
     int rest = 0;
     fprintf(stderr, "%6s %8s %9s %10s %9s  %s\n", "batch", "samples", "points", "needs MiB",
-            "recorded", "here");
+            "failures", "here");
     for (int k = 0; k < want->n; k++) {
         const batch *w = &want->b[k], *g = k < got->n ? &got->b[k] : NULL;
         rest += !w->fails && g && !g->fails;

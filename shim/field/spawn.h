@@ -19,6 +19,8 @@ int op_spawn_run(const op_spawn *s);
 /* Exit code of the command for such a status: its own, 5 a signal, 6 its time, 7 not started. */
 int op_spawn_code(int status);
 
+/* 1 and a message: a process still writes to that ring. */
+int op_ring_written(const char *ring);
 /* The recording in that file as a fixture; the file stays. NULL and a message. */
 op_fixture *op_ring_take(const char *ring);
 

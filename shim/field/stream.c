@@ -88,15 +88,28 @@ int op_stream_run(const op_fixture *f, op_model_kind kind, const op_stream *how,
     return 1;
 }
 
+enum { SHOWN = 10 }; /* failures, before the table */
+
 int op_stream_report(FILE *to, const op_fixture *f, const op_stream *how)
 {
-    uint64_t recorded = 0;
+    uint64_t recorded = 0, injected = 0;
     if (!how->capacity) {
         fprintf(stderr, "oomproof: error: the recording does not say how large the card was; give "
                         "--capacity SIZE\n");
         return 2;
     }
-    for (size_t i = 0; i < f->n; i++) recorded += f->event[i].kind == OP_FX_fail;
+    for (size_t i = 0; i < f->n; i++) {
+        const op_fx_event *e = &f->event[i];
+        char what[600];
+        if (e->kind != OP_FX_fail) continue;
+        injected += e->injected != 0;
+        if (recorded++ >= SHOWN) continue;
+        op_fx_describe(e, what, sizeof what);
+        fprintf(to, "failure %llu: %s, %.1f MiB live%s\n", (unsigned long long)recorded, what,
+                (double)e->live / 1048576.0, e->injected ? ", by a rule" : "");
+    }
+    if (recorded > SHOWN)
+        fprintf(to, "... and %llu more\n", (unsigned long long)(recorded - SHOWN));
     fprintf(to, "%zu events, %llu recorded failures, a card of %.1f MiB\n", f->n,
             (unsigned long long)recorded, (double)how->capacity / 1048576.0);
     fprintf(to, "%-11s %9s %12s %12s %14s %11s  %s\n", "allocator", "failures", "peak MiB",
@@ -116,5 +129,11 @@ int op_stream_report(FILE *to, const op_fixture *f, const op_stream *how)
                 r.peak_mapped ? 100 - 100 * (double)r.peak_asked / (double)r.peak_mapped : 0.0,
                 r.seconds > 0 ? (double)r.events / r.seconds * 1e-6 : 0.0, what);
     }
+    if (injected)
+        fprintf(
+            to,
+            "%llu of the failures were made by rules, not by the card: --capacity SIZE asks for "
+            "a card on which the same would not fit\n",
+            (unsigned long long)injected);
     return fflush(to) == 0 ? 0 : 7;
 }

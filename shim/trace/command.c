@@ -111,8 +111,11 @@ int op_trace_command(int argc, char **argv)
     close(fd);
     op_trace *t = p != MAP_FAILED ? op_trace_open(p, n, error, sizeof error) : NULL;
     if (!t) {
-        fprintf(stderr, "oomproof: error: %s: %s\n", path,
-                p == MAP_FAILED ? strerror(errno) : error);
+        fprintf(stderr, "oomproof: error: %s: %s%s\n", path,
+                p == MAP_FAILED ? strerror(errno) : error,
+                p != MAP_FAILED && n > 8 && !memcmp(p, "{\"oomt\":", 8)
+                    ? "; it is a recording: oomproof replay FILE shows its failures"
+                    : "");
         return 2;
     }
     if (form == CSV) puts("seconds,thread,stream,call,bytes,pointer,result,injected,phase,site");

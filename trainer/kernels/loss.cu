@@ -7,9 +7,9 @@
 #include "kernels/launch.cuh"
 
 __global__ void cross_entropy_kernel(int64_t v, int classes, const real *logp, const int32_t *count,
-                                     const real *weight, double divisor, double grad_divisor,
-                                     real *dlogits, double *loss, unsigned long long *confusion,
-                                     double smoothing)
+                                     const real *weight, double divisor, real *dlogits,
+                                     double *loss, unsigned long long *confusion, double smoothing,
+                                     double grad_divisor)
 {
     int64_t i = pt_item();
     if (i >= v) return;
@@ -49,8 +49,8 @@ extern "C" pt_status pt_k_loss(pt_device *d, int64_t v, int classes, const real 
                                double grad_divisor, double smoothing, real *dlogits, double *loss,
                                unsigned long long *confusion)
 {
-    return LAUNCH(cross_entropy_kernel, v, classes, logp, count, weight, divisor, grad_divisor,
-                  dlogits, loss, confusion, smoothing);
+    return LAUNCH(cross_entropy_kernel, v, classes, logp, count, weight, divisor, dlogits, loss,
+                  confusion, smoothing, grad_divisor);
 }
 
 __global__ void predict_kernel(int64_t n, int classes, const real *logp, const int32_t *member,
