@@ -310,3 +310,18 @@ oomproof_mutant(half-left-at-floor INVARIANT 5
   FILES trainer/recovery/split.c SUITE floor PRECISION float
   PASS sizes_around_the_floor_are_tried_whole_and_never_lost
   FAIL a_half_of_exactly_the_floor_is_dropped_untried)
+oomproof_mutant(overflow-keeps-its-scale INVARIANT 7
+  WHAT "a gradient that is none takes no step, and the scale stays as it is: NaN passes in silence, for ever"
+  FILES trainer/loop/trainer.c SUITE amp PRECISION float
+  PASS the_scale_grows_after_many_good_steps
+  FAIL an_overflow_is_no_failure_and_changes_only_the_scale a_nan_at_scale_1_is_an_error)
+oomproof_mutant(overflow-keeps-statistics INVARIANT 1
+  WHAT "running statistics of a batch that overflowed stay"
+  FILES trainer/loop/trainer.c SUITE amp PRECISION float
+  PASS the_scale_grows_after_many_good_steps
+  FAIL an_overflow_is_no_failure_and_changes_only_the_scale)
+oomproof_mutant(scale-of-loss-not-undone INVARIANT 1
+  WHAT "the step is taken with the scaled gradient"
+  FILES trainer/loop/trainer.c SUITE amp PRECISION float
+  PASS the_scale_grows_after_many_good_steps
+  FAIL the_scale_does_not_show_in_the_step)

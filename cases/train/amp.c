@@ -196,6 +196,24 @@ START_TEST(the_scale_grows_after_many_good_steps)
 }
 END_TEST
 
+/* A power of 2 only moves exponents: what differs is what was too small for 16 bits. */
+START_TEST(the_scale_does_not_show_in_the_step)
+{
+    rig r;
+    rig_options o = small;
+    o.amp = PT_AMP_FP16;
+    o.clip = 0.1;
+    rig_open(&r, &o);
+    rig_run(&r, NULL, NULL);
+    double norm = r.result.grad_norm;
+    r.t->scaler.scale = 4096;
+    rig_run(&r, NULL, NULL);
+    ck_assert_msg(r.status == PT_OK && fabs(r.result.grad_norm - norm) <= 1e-3 * norm,
+                  "at a scale of 65536 the norm is %g, at 4096 %g", norm, r.result.grad_norm);
+    rig_close(&r);
+}
+END_TEST
+
 START_TEST(the_scale_is_in_the_checkpoint)
 {
     rig r, again;

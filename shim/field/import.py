@@ -207,6 +207,8 @@ SIZE = r"([0-9.]+)\s*(B|KiB|MiB|GiB|TiB)"
 def from_text(text):
     text = " ".join(text.split())  # a log may have broken the lines
     asked = re.search(r"[Tt]ried to allocate " + SIZE, text)
+    if len(re.findall(r"[Tt]ried to allocate " + SIZE, text)) > 1:
+        print("oomproof: more than one out-of-memory message; the first is taken", file=sys.stderr)
     plain = re.search(r"allocat(?:e|ing) ([0-9,]+) bytes", text)  # XLA, CuPy
     total = re.search(r"total capac(?:i?ty|ty) of " + SIZE, text) or re.search(SIZE + r" total capacity", text)
     free = re.search(r"of which " + SIZE + r" is free", text) or re.search(SIZE + r" free", text)
@@ -298,7 +300,11 @@ def main():
         return 2
     fails = sum(e["e"] == "fail" for e in events)
     print(f"oomproof: {o.out}: {len(events)} events ({fails} failures), from {source}", file=sys.stderr)
-    for rule in rules_of(events, about):
+    rules = rules_of(events, about)
+    if rules:
+        print("oomproof: for oomproof run --faults, to come near to it: " + " or ".join(
+            "the card as it was" if "budget" in rule else "requests as large" for rule in rules), file=sys.stderr)
+    for rule in rules:
         print(rule)
     return 0
 
