@@ -35,7 +35,8 @@ for target in "$@"; do
         fuzz trace seeds_trace 8192 ;;
     ptx)
         clang $flags -Isim -DSIM_PTX_VERSION='"fuzz"' -DSIM_SIMRT_H="\"$root/sim/simrt.h\"" \
-            -DSIM_PRELUDE_H="\"$root/sim/ptx/prelude.h\"" cases/fuzz/ptx.c $(ls sim/ptx/*.c | grep -v ptx2c.c) -o build/fuzz/fuzz_ptx
+            -DSIM_PRELUDE_H="\"$root/sim/ptx/prelude.h\"" -DSIM_HALF_H="\"$root/sim/ptx/half.h\"" \
+            cases/fuzz/ptx.c $(ls sim/ptx/*.c | grep -v ptx2c.c) -o build/fuzz/fuzz_ptx
         fuzz ptx "$root/cases/fuzz/ptx" 6000 -dict="$root/cases/fuzz/ptx.dict" ;;
     fatbin)
         clang $flags -Isim/cudart cases/fuzz/fatbin.c sim/cudart/fatbin.c $zstd -o build/fuzz/fuzz_fatbin
