@@ -18,6 +18,8 @@ extern int op_busy[OP_CALLS];        /* a rule or an observer wants to see this 
 #define OP_READ(x)     __atomic_load_n(&(x), __ATOMIC_RELAXED)
 #define OP_WRITE(x, v) __atomic_store_n(&(x), v, __ATOMIC_RELAXED)
 
+/* The function of this name in a library that is loaded; NULL: none has it. */
+void *op_find(const char *name);
 /* The real function of this name; ends the process when no loaded library has it. */
 void *op_resolve(const char *name);
 #define REAL(name)                                                             \

@@ -84,6 +84,16 @@ ring) # a kill and a full disk leave what was recorded
         echo "exit code $?"
     ) 2>&1 | cat >"$out"
     grep -q "the run goes on" "$out" || fail "a full disk is not said: $(cat "$out")"
+    grep -q "the ring could not be written" "$out" || fail "why nothing was recorded is not said: $(cat "$out")"
+    [ -e "$d/r.oomt.ring" ] && fail "an empty ring is left"
+    (
+        trap '' XFSZ
+        ulimit -f 5000 # of 512 bytes
+        record -- "$guest" one
+        echo "exit code $?"
+    ) 2>&1 | cat >"$out"
+    grep -q "no room for the last 65536 events; 16384 are kept" "$out" || fail "a smaller ring is not said: $(cat "$out")"
+    grep -q "exit code 0" "$out" || fail "a smaller ring is no recording: $(cat "$out")"
     OOMPROOF_RECORD=$d/full.ring sim "$guest" one >"$out" 2>&1
     (
         trap '' XFSZ
@@ -91,11 +101,28 @@ ring) # a kill and a full disk leave what was recorded
         "$bin/oomproof" record -o "$d/full.oomt" --finish "$d/full.ring"
     ) 2>&1 | cat >"$out"
     grep -q "the ring is still there" "$out" || fail "where the ring is, is not said: $(cat "$out")"
+    [ -e "$d/full.oomt" ] && fail "an empty recording is left on the full disk"
     expect 0 "0 failures" "$bin/oomproof" record -o "$d/full.oomt" --finish "$d/full.ring"
+    grep -q '"program":"guest_any"' "$d/full.oomt" || fail "whose ring it was, is not in it: $(head -1 "$d/full.oomt")"
     [ ! -e "$d/full.ring" ] || fail "the ring stays when it has become a recording"
     record --last 16 --faults 'cudaMalloc phase=forward nth=40 -> oom' -- $small >"$out" 2>&1
     expect 0 "as recorded" replay "$d/r.oomt" -- $small
+    grep -q '"cublas":[0-9]*,"cudnn":[0-9]' "$d/r.oomt" || fail "no versions of the libraries: $(head -1 "$d/r.oomt")"
+    sed '1s/"total":./"total":7/' "$d/r.oomt" >"$d/edited.oomt"
+    expect 2 "the card" replay "$d/edited.oomt"
+    sed '1s/"expect":"[a-z]*"/"expect":"any"/' "$d/r.oomt" >"$d/edited.oomt"
+    expect 0 "driver" replay "$d/edited.oomt"
     [ "$(wc -l <"$d/r.oomt")" -le 40 ] || fail "16 events were to be kept, not $(wc -l <"$d/r.oomt")" ;;
+died) # a job that recovers at first, and dies later: of that failure is the recording
+    rules='cudaMalloc phase=forward nth=5 -> oom; cublasSgemm phase=backward nth=500 -> status(CUBLAS_STATUS_INVALID_VALUE)'
+    expect 11 "refused" record --last 200 --faults "$rules" -- $small --steps 4
+    [ "$(grep '"e":"fail"' "$d/r.oomt" | grep -c cublasSgemm)" -eq 1 ] && [ "$(grep -c '"e":"fail"' "$d/r.oomt")" -eq 1 ] ||
+        fail "the failure it died of is not what is kept: $(grep '"e":"fail"' "$d/r.oomt")"
+    grep '"e":"step"' "$d/r.oomt" | tail -1 | grep -q '"failed":1' || fail "its step is not there: $(grep step "$d/r.oomt")"
+    expect 0 "as recorded, refused" replay --quiet "$d/r.oomt" -- $small --steps 4
+    expect 11 "1 failures" record --first --last 200 --faults "$rules" -- $small --steps 4
+    grep '"e":"fail"' "$d/r.oomt" | grep -q cudaMalloc || fail "the first failure does not stay: $(grep fail "$d/r.oomt")"
+    grep -q '"e":"step".*"attempts":2.*"n":1' "$d/r.oomt" || fail "its step is not there: $(grep step "$d/r.oomt")" ;;
 junit) # what CI reads: as recorded, not as recorded, not started; and the page has it beside the recording
     record --faults 'cudaMalloc phase=backward nth=3 -> oom' --note 'a <note>' -- $small >"$out" 2>&1
     has() { # PATTERN...: each is in the file
@@ -159,7 +186,7 @@ scenes) # the sizes of the batches, without the program that had them: the same 
     expect 1 "0 of 4 batches came through pointtrain, which ended with 14" replay --scenes "$d/r.oomt" -- \
         --checkpoint /nowhere/x
     expect 2 "--norm none: expected one of" replay --scenes "$d/r.oomt" -- --norm none
-    expect 2 "does not say what its batches were" replay --scenes "$source/fixtures/field/fragmented.oomt"
+    expect 2 "does not say what its batches were" replay --scenes "$source/fixtures/field/pinned-host.oomt"
     expect 2 "batch 1 has 3 samples, one of 9000000 points" replay --scenes --scale 1000 "$d/r.oomt"
     expect 2 "line 2: 0: not a number of points" sim "$bin/pointtrain" train --data "shapes:$d/zero" ;;
 usage)

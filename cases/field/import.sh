@@ -35,18 +35,21 @@ segment = {"address": 5000, "total_size": 20971520, "device": 0,
 snapshot = {"segments": [segment], "device_traces": [trace, []]}
 json.dump(snapshot, open(d + "/snap.json", "w"))
 pickle.dump(snapshot, open(d + "/snap.pickle", "wb"))
+for protocol in 0, 1:
+    pickle.dump(snapshot, open(f"{d}/snap{protocol}.pickle", "wb"), protocol)
 class Harm:
     def __reduce__(self):
         import os
         return os.system, ("touch " + d + "/harmed",)
 pickle.dump({"segments": [], "device_traces": Harm()}, open(d + "/harm.pickle", "wb"))
+pickle.dump({"segments": [], "device_traces": Harm()}, open(d + "/harm0.pickle", "wb"), 0)
 open(d + "/cut.pickle", "wb").write(pickle.dumps(snapshot)[:100])
 json.dump({"segments": []}, open(d + "/empty.json", "w"))
 open(d + "/deep.json", "w").write('{"a":' * 100000)
 snapshot["device_traces"][0][0]["size"] = 1 << 60
 json.dump(snapshot, open(d + "/huge.json", "w"))
 END
-for f in snap.json snap.pickle; do
+for f in snap.json snap.pickle snap0.pickle snap1.pickle; do
     expect 0 "4 events (1 failures), from torch" import "$d/$f" -o "$d/r" --note "a job of mine"
     grep -q '"site":"block (net.py:41)"' "$d/r" || fail "$f: the site is wrong: $(cat "$d/r")"
     grep -q 'somebody' "$d/r" && fail "$f: a folder is in the recording"
@@ -54,6 +57,7 @@ for f in snap.json snap.pickle; do
     expect 0 "caching             1" "$bin/oomproof" replay "$d/r"
 done
 expect 2 "names posix.system" import "$d/harm.pickle" -o "$d/x"
+expect 2 "names posix.system" import "$d/harm0.pickle" -o "$d/x"
 [ -e "$d/harmed" ] && fail "a pickle ran code"
 expect 2 "damaged pickle" import "$d/cut.pickle" -o "$d/x"
 expect 2 "no device_traces" import "$d/empty.json" -o "$d/x"

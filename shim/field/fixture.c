@@ -98,6 +98,7 @@ static void put_event(FILE *f, const op_fx_event *e)
         number(f, "retries", e->retries);
         number(f, "splits", e->splits);
         number(f, "failed", e->failed);
+        if (e->number) number(f, "n", e->number);
         fputs("}\n", f);
         return;
     }
@@ -116,6 +117,17 @@ static void put_event(FILE *f, const op_fx_event *e)
     fputs("}\n", f);
 }
 
+uint64_t op_fixture_facts(const op_fixture *f)
+{
+    char *all = NULL;
+    int n = asprintf(&all, "%s\n%s\n%s\n%llu %llu %d %d %d %d %llu\n", f->program, f->source,
+                     f->device, (unsigned long long)f->total, (unsigned long long)f->free_bytes,
+                     f->runtime, f->driver, f->cublas, f->cudnn, (unsigned long long)f->lost);
+    uint64_t sum = n < 0 ? 0 : op_sum(OP_SUM_START, all, (size_t)n);
+    free(all);
+    return sum;
+}
+
 void op_fixture_put(const op_fixture *f, FILE *to)
 {
     uint64_t sum = OP_SUM_START, peak = 0;
@@ -129,7 +141,10 @@ void op_fixture_put(const op_fixture *f, FILE *to)
     op_json_text(to, f->device);
     number(to, "total", f->total);
     number(to, "free", f->free_bytes);
-    fprintf(to, "},\"libraries\":{\"cudart\":%d,\"driver\":%d}}\n", f->runtime, f->driver);
+    fprintf(to, "},\"libraries\":{\"cudart\":%d,\"driver\":%d", f->runtime, f->driver);
+    if (f->cublas) fprintf(to, ",\"cublas\":%d", f->cublas);
+    if (f->cudnn) fprintf(to, ",\"cudnn\":%d", f->cudnn);
+    fputs("}}\n", to);
     for (size_t i = 0; i < f->n; i++) {
         char *line = NULL;
         size_t n = 0;
@@ -142,8 +157,11 @@ void op_fixture_put(const op_fixture *f, FILE *to)
         if (f->event[i].live > peak) peak = f->event[i].live;
         free(line);
     }
-    fprintf(to, "{\"end\":{\"events\":%zu,\"lost\":%llu,\"peak\":%llu,\"sum\":\"%016llx\"}}\n",
-            f->n, (unsigned long long)f->lost, (unsigned long long)peak, (unsigned long long)sum);
+    fprintf(to,
+            "{\"end\":{\"events\":%zu,\"lost\":%llu,\"peak\":%llu,\"sum\":\"%016llx\","
+            "\"facts\":\"%016llx\"}}\n",
+            f->n, (unsigned long long)f->lost, (unsigned long long)peak, (unsigned long long)sum,
+            (unsigned long long)op_fixture_facts(f));
 }
 
 int op_fixture_write(const op_fixture *f, const char *path)

@@ -23,14 +23,14 @@ typedef struct op_fx_event {
     const char *call, *phase, *site; /* "" where not known; kept by the fixture */
     uint64_t points;                 /* of a step, or of a sample of the next step's batch */
     uint64_t trained, dropped;       /* of a step */
-    uint32_t attempts, retries, splits, failed;
+    uint32_t attempts, retries, splits, failed, number; /* number: from 1; 0: not known */
 } op_fx_event;
 
 typedef struct op_fixture {
     const char *program, *device, *source, *expect, *note, *command; /* "": not said */
     uint64_t total, free_bytes;                                      /* of the card */
-    int runtime, driver;                                             /* versions */
-    op_fx_event *event;                                              /* [n] */
+    int runtime, driver, cublas, cudnn; /* versions as their headers number them; 0: not known */
+    op_fx_event *event;                 /* [n] */
     size_t n, room;
     uint64_t lost;      /* events of the same run that are not here */
     int refused, loses; /* a step of that run failed, or dropped points; fresh from a ring */
@@ -53,6 +53,9 @@ static inline int op_fx_is_call(const op_fx_event *e)
 
 /* 0: no memory. */
 int op_fixture_add(op_fixture *f, const op_fx_event *e);
+
+/* Over what a recording says besides its events and what may be edited (expect, note, command). */
+uint64_t op_fixture_facts(const op_fixture *f);
 
 /* 0; -1: errno says why not. Written aside and renamed. */
 int op_fixture_write(const op_fixture *f, const char *path);

@@ -87,7 +87,9 @@ static int head(reader *r, const json_t *o)
     if (device && (!text(r, device, "name", &f->device) || !whole(r, device, "total", &f->total) ||
                    !whole(r, device, "free", &f->free_bytes)))
         return 0;
-    return !libs || (small(r, libs, "cudart", &f->runtime) && small(r, libs, "driver", &f->driver));
+    return !libs ||
+           (small(r, libs, "cudart", &f->runtime) && small(r, libs, "driver", &f->driver) &&
+            small(r, libs, "cublas", &f->cublas) && small(r, libs, "cudnn", &f->cudnn));
 }
 
 static int event(reader *r, const json_t *o)
@@ -98,7 +100,7 @@ static int event(reader *r, const json_t *o)
 #undef X
             NULL};
     const char *kind = "";
-    uint64_t ordinal = 0, n[4] = {0};
+    uint64_t ordinal = 0, n[5] = {0};
     op_fx_event e = {.call = "", .phase = "", .site = ""};
     if (!text(r, o, "e", &kind)) return 0;
     int k = 0;
@@ -113,13 +115,14 @@ static int event(reader *r, const json_t *o)
         !whole(r, o, "points", &e.points) || !whole(r, o, "trained", &e.trained) ||
         !whole(r, o, "dropped", &e.dropped) || !whole(r, o, "attempts", &n[0]) ||
         !whole(r, o, "retries", &n[1]) || !whole(r, o, "splits", &n[2]) ||
-        !whole(r, o, "failed", &n[3]))
+        !whole(r, o, "failed", &n[3]) || !whole(r, o, "n", &n[4]))
         return 0;
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         if (n[i] > UINT32_MAX || ordinal > UINT32_MAX) return bad(r, "a number is too large");
     e.ordinal = (uint32_t)ordinal;
     e.attempts = (uint32_t)n[0], e.retries = (uint32_t)n[1];
     e.splits = (uint32_t)n[2], e.failed = (uint32_t)n[3];
+    e.number = (uint32_t)n[4];
     e.injected = json_is_true(json_object_get(o, "injected"));
     if (e.kind == OP_FX_fail && (!*e.call || !e.code))
         return bad(r, "a failure without its call or its code");
@@ -129,19 +132,30 @@ static int event(reader *r, const json_t *o)
 /* The last line: how many events there were, and their sum. */
 static int end(reader *r, const json_t *o, uint64_t sum, uint64_t lines)
 {
-    char hex[20];
-    const char *said = "";
-    uint64_t events = 0;
+    static const char *const needed[] = {"events", "lost", "peak", "sum"};
+    char hex[20], facts[20];
+    const char *said = "", *facts_said = "";
+    uint64_t events = 0, peak = 0, highest = 0;
+    for (int i = 0; i < 4; i++)
+        if (!json_object_get(o, needed[i]))
+            return bad(r, "damaged: the last line lacks events, lost, peak or sum");
     if (!whole(r, o, "events", &events) || !whole(r, o, "lost", &r->f->lost) ||
-        !text(r, o, "sum", &said))
+        !whole(r, o, "peak", &peak) || !text(r, o, "sum", &said) ||
+        !text(r, o, "facts", &facts_said))
         return 0;
+    for (size_t i = 0; i < r->f->n; i++)
+        if (r->f->event[i].live > highest) highest = r->f->event[i].live;
     snprintf(hex, sizeof hex, "%016llx", (unsigned long long)sum);
+    snprintf(facts, sizeof facts, "%016llx", (unsigned long long)op_fixture_facts(r->f));
 #ifdef OP_FIXTURE_ANY_SUM /* of a fuzzer */
     return 1;
 #endif
     if (events != lines || strcmp(hex, said))
         return bad(r, "damaged: the events are not those that were written (their count or sum "
                       "differs)");
+    if (peak != highest || (*facts_said && strcmp(facts, facts_said)))
+        return bad(r, "damaged: the program, the card, the libraries, \"lost\" or \"peak\" are not "
+                      "those that were written; expect, note and command may be edited, no more");
     return 1;
 }
 

@@ -17,7 +17,10 @@ const char op_record_help[] =
     "data.\n\n"
     "  -o FILE          the recording, JSON lines (fixtures/README.md)\n"
     "  --last N         events that are kept; a failure keeps those before it and N/2 more "
-    "(65536)\n"
+    "(65536),\n"
+    "                   unless its step is recovered exactly: then a later failure may take its "
+    "place\n"
+    "  --first          the first failure stays, even if it was recovered from\n"
     "  --device D       sim, gpu or auto (auto)\n"
     "  --faults RULES, --sim-memory SIZE  as of run\n"
     "  --with-command   writes CMD into the file, by which it can be replayed as a test; its "
@@ -39,10 +42,11 @@ typedef struct options {
 
 static int read_options(int argc, char **argv, options *o)
 {
-    static const struct option table[] = {
-        {"last", 1, 0, 'n'},       {"device", 1, 0, 'd'},       {"faults", 1, 0, 'f'},
-        {"sim-memory", 1, 0, 'm'}, {"with-command", 0, 0, 'w'}, {"note", 1, 0, 't'},
-        {"finish", 1, 0, 'F'},     {"help", 0, 0, 'h'},         {0}};
+    static const struct option table[] = {{"last", 1, 0, 'n'},         {"device", 1, 0, 'd'},
+                                          {"faults", 1, 0, 'f'},       {"sim-memory", 1, 0, 'm'},
+                                          {"with-command", 0, 0, 'w'}, {"note", 1, 0, 't'},
+                                          {"finish", 1, 0, 'F'},       {"first", 0, 0, '1'},
+                                          {"help", 0, 0, 'h'},         {0}};
     op_rule rules[OP_MAX_RULES];
     char error[256];
     int c;
@@ -58,6 +62,7 @@ static int read_options(int argc, char **argv, options *o)
         case 'm': o->s.memory = optarg; break;
         case 'w': o->with_command = 1; break;
         case 't': o->note = optarg; break;
+        case '1': o->s.first = 1; break;
         case 'F': o->finish = optarg; break;
         case 'h': fputs(op_record_help, stdout); return -1;
         default: return 2;
@@ -133,8 +138,10 @@ int op_record_command(int argc, char **argv)
         if (!was_there) unlink(o.out);
         return code ? code : 4;
     }
-    const char *ran = o.s.command[0] ? o.s.command[0] : "", *slash = strrchr(ran, '/');
-    f->program = op_fixture_text(f, slash ? slash + 1 : ran);
+    if (o.s.command[0] && !*f->program) {
+        const char *slash = strrchr(o.s.command[0], '/');
+        f->program = op_fixture_text(f, slash ? slash + 1 : o.s.command[0]);
+    }
     f->expect = o.finish && !outcome_is_there(f) ? "any" : op_fixture_outcome(f, code);
     if (o.note) f->note = op_fixture_text(f, o.note);
     if (o.with_command) {
@@ -146,7 +153,8 @@ int op_record_command(int argc, char **argv)
     if (o.s.faults)
         for (size_t i = 0; i < f->n; i++) fails += f->event[i].injected != 0;
     if (o.s.faults && !fails)
-        fprintf(stderr, "oomproof: %s: no rule failed anything that is kept: %s\n", o.out,
+        fprintf(stderr, "oomproof: %s: no rule failed anything that is kept%s: %s\n", o.out,
+                f->lost && !o.s.first ? " (--first keeps a failure that was recovered from)" : "",
                 o.s.faults);
     fails = 0;
     for (size_t i = 0; i < f->n; i++) fails += f->event[i].kind == OP_FX_fail;
@@ -155,6 +163,7 @@ int op_record_command(int argc, char **argv)
                 "oomproof: error: %s cannot be written: %s; the ring is still there: once there is "
                 "room, oomproof record -o FILE --finish %s\n",
                 o.out, strerror(errno), from);
+        if (!was_there) unlink(o.out);
         code = code ? code : 7;
     } else {
         unlink(from);

@@ -150,6 +150,7 @@ static int whole_file(job *j)
     small->total = j->s.command ? f->total : j->capacity;
     small->free_bytes = f->free_bytes < small->total ? f->free_bytes : small->total;
     small->runtime = f->runtime, small->driver = f->driver;
+    small->cublas = f->cublas, small->cudnn = f->cudnn;
     small->lost = f->lost;
     code = op_fixture_write(small, j->out) == 0 ? 0 : 7;
     if (code)

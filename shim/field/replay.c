@@ -65,14 +65,16 @@ static const op_fx_event *next(const op_fixture *f, size_t *at, int steps)
     return NULL;
 }
 
-/* A ring may begin in the middle of a run: what came before is passed over in the other. */
+/* A ring may begin in the middle of a run: the steps before its first are passed over in the other.
+ */
 static size_t skipped(const op_fixture *want, const op_fixture *got)
 {
-    size_t n = 0, m = 0;
-    for (size_t i = 0; i < want->n; i++) n += want->event[i].kind == OP_FX_step;
-    for (size_t i = 0; i < got->n; i++) m += got->event[i].kind == OP_FX_step;
-    size_t over = want->lost && n && m > n ? m - n : 0, at = 0;
-    while (over && at < got->n) over -= got->event[at++].kind == OP_FX_step;
+    uint32_t first = 0;
+    size_t at = 0;
+    for (size_t i = 0; want->lost && i < want->n && !first; i++)
+        if (want->event[i].kind == OP_FX_step) first = want->event[i].number;
+    for (uint32_t over = first ? first - 1 : 0; over && at < got->n;)
+        over -= got->event[at++].kind == OP_FX_step;
     return at;
 }
 

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -47,7 +48,8 @@ static void take_step(op_fixture *f, const op_step_event *e)
                      .attempts = e->attempts,
                      .retries = e->retries,
                      .splits = e->splits,
-                     .failed = e->failed};
+                     .failed = e->failed,
+                     .number = e->number};
     op_fixture_add(f, &x);
 }
 
@@ -135,8 +137,8 @@ op_fixture *op_ring_take(const char *ring)
     if (fd < 0 || fstat(fd, &st) != 0 || st.st_size == 0) {
         fprintf(stderr,
                 "oomproof: error: nothing was recorded: %s: %s. The program made no CUDA call that "
-                "was seen (`oomproof doctor -- CMD` says why), or the ring was made a recording "
-                "before\n",
+                "was seen (`oomproof doctor -- CMD` says why), or the ring could not be written, "
+                "which the program's output says, or it was made a recording before\n",
                 ring, fd < 0 ? strerror(errno) : "an empty file");
         if (fd >= 0) close(fd);
         return NULL;
@@ -165,6 +167,9 @@ op_fixture *op_ring_take(const char *ring)
             f->total = d->total, f->free_bytes = d->free;
             f->runtime = d->runtime, f->driver = d->driver;
         }
+        f->program = op_fixture_text(f, op_trace_fact(t, "program"));
+        f->cublas = atoi(op_trace_fact(t, "cublas"));
+        f->cudnn = atoi(op_trace_fact(t, "cudnn"));
     } else
         fprintf(stderr, "oomproof: error: %s: %s\n", ring, *why ? why : strerror(errno));
     op_trace_close(t);

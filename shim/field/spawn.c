@@ -25,6 +25,7 @@ static void begin(const op_spawn *s, const char *root)
     unsetenv("OOMPROOF_TRACE");
     setenv("OOMPROOF_RECORD", s->ring, 1);
     setenv("OOMPROOF_RECORD_EVENTS", events, 1);
+    if (s->first) setenv("OOMPROOF_RECORD_FIRST", "1", 1);
     if (s->force) setenv("OOMPROOF_REPLAY", s->force, 1);
     int fd = s->quiet ? open("/dev/null", O_WRONLY) : -1;
     if (fd >= 0) dup2(fd, 1), dup2(fd, 2), close(fd);

@@ -9,6 +9,7 @@ typedef struct op_spawn {
     const char *force;           /* file of failures to repeat; may be NULL */
     const char *ring;            /* file of the recording */
     uint64_t events;             /* that it keeps */
+    int first;                   /* the first failure stays, though it was recovered from */
     int quiet;                   /* what the program prints is thrown away */
     int timeout;                 /* seconds; 0: none */
     char *const *command;

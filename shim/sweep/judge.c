@@ -188,6 +188,7 @@ API int op_sweeping(void)
 
 API void op_step_begin(void)
 {
+    op_trace_step_start();
     if (!op_sweep) return;
     steps++;
     in_step = 1;

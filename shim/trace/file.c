@@ -16,6 +16,7 @@
 
 #define PIECE      ((size_t)1 << 20)
 #define RING_NAMES ((size_t)16384) /* records before the ring: head, names, the card */
+#define RING_LEAST ((uint64_t)1024)
 
 static char path[4096];
 static int fd = -1, others; /* others: a forked child opens a file of its own */
@@ -24,6 +25,10 @@ static size_t used, written; /* bytes of the piece; of the file before it */
 static uint64_t ring;        /* records; 0: a plain trace */
 static op_head *head;        /* of a ring */
 static uint64_t stop_at;     /* events of a ring, after which it stays as it is; 0: none */
+static int first_stays;      /* a failure stays in it, even if its step is recovered exactly */
+static int in_step, failed;  /* a step has begun; something failed in it */
+static int owes_step;        /* a failure is in it whose step has not ended */
+static int settled;          /* the step of the failure that stays has ended */
 static struct timespec start;
 
 uint64_t op_trace_now(void)
@@ -46,6 +51,8 @@ int op_trace_asked(void)
     if (!p || !*p || strlen(p) >= sizeof path - 32) return 0;
     if (p == record && (!last || !op_number(last, &ring) || ring < 16 || ring > 1 << 26))
         ring = 1 << 16;
+    const char *first = getenv("OOMPROOF_RECORD_FIRST");
+    first_stays = first && *first && strcmp(first, "0") != 0;
     strcpy(path, p);
     return 1;
 }
@@ -61,7 +68,7 @@ static void give_up(const char *why)
             ring ? "recording" : "trace");
     op_trace_leave();
     others = 0;
-    OP_WRITE(op_tracing, 2); /* counts what is lost */
+    OP_WRITE(op_tracing, OP_TRACE_LOST);
 }
 
 void op_trace_leave(void)
@@ -73,6 +80,7 @@ void op_trace_leave(void)
     fd = -1;
     used = written = 0;
     stop_at = 0;
+    owes_step = settled = in_step = failed = 0;
     others = 1;
 }
 
@@ -84,7 +92,16 @@ static int more(void)
         piece = NULL;
         written += PIECE;
     }
+    const uint64_t asked = ring;
     int e = posix_fallocate(fd, (off_t)written, (off_t)piece_bytes());
+    while ((e == ENOSPC || e == EDQUOT || e == EFBIG) &&
+           ring / 2 >= RING_LEAST) { /* fewer events are better than none */
+        ring /= 2;
+        e = ftruncate(fd, 0) != 0 ? errno : posix_fallocate(fd, 0, (off_t)piece_bytes());
+    }
+    if (!e && ring < asked)
+        fprintf(stderr, "oomproof: %s: no room for the last %llu events; %llu are kept\n", path,
+                (unsigned long long)asked, (unsigned long long)ring);
     void *p = e ? MAP_FAILED
                 : mmap(NULL, piece_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)written);
     if (p == MAP_FAILED) {
@@ -119,19 +136,42 @@ void op_trace_placed(uint8_t *kind, uint8_t value)
     __atomic_store_n(kind, value, __ATOMIC_RELEASE);
     if (!head) return;
     __atomic_store_n(&head->next, head->next + 1, __ATOMIC_RELEASE);
-    if (stop_at && head->next >= stop_at) OP_WRITE(op_tracing, 4);
+    if (value == OP_RECORD_STEP) owes_step = 0;
+    if (stop_at && head->next >= stop_at) OP_WRITE(op_tracing, OP_TRACE_FULL);
 }
 
-void op_trace_outcome(int failed, int dropped)
+void op_trace_step_begun(void)
 {
-    if (!head) return;
-    head->steps_failed += failed != 0;
+    in_step = !first_stays;
+    failed = 0;
+}
+
+void op_trace_step_ended(int bad, int dropped)
+{
+    if (!head || settled) return;
+    head->steps_failed += bad != 0;
     head->steps_dropping += dropped != 0;
+    settled = stop_at || (failed && (bad || dropped));
+    if (settled && !stop_at) stop_at = head->next + ring / 2;
+    in_step = failed = 0;
 }
 
 void op_trace_failed(void)
 {
-    if (head && !stop_at) stop_at = head->next + ring / 2;
+    failed = 1;
+    if (in_step || !head) return;
+    if (!stop_at) stop_at = head->next + ring / 2;
+    owes_step = 1;
+}
+
+void op_trace_missed(void)
+{
+    owes_step = 0;
+}
+
+int op_trace_owes_step(void)
+{
+    return owes_step && op_tracing == OP_TRACE_FULL;
 }
 
 int op_trace_open_file(void)
@@ -146,13 +186,16 @@ int op_trace_open_file(void)
     }
     clock_gettime(CLOCK_MONOTONIC, &start);
     clock_gettime(CLOCK_REALTIME, &now);
-    OP_WRITE(op_tracing, 1);
+    OP_WRITE(op_tracing, OP_TRACE_ON);
     if (fd < 0) {
         give_up(strerror(errno));
         return 0;
     }
     op_head *h = more() ? op_trace_place(0) : NULL;
-    if (!h) return 0;
+    if (!h) {
+        if (ring) unlink(own); /* empty: nobody could make a recording of it */
+        return 0;
+    }
     *h = (op_head){.magic = OP_TRACE_MAGIC,
                    .pid = (uint64_t)getpid(),
                    .start_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define OP_TRACE_MAGIC   0x656361727470706full /* "opptrace" */
-#define OP_TRACE_VERSION 3
+#define OP_TRACE_VERSION 4
 
 enum {
     OP_RECORD_END,
@@ -22,7 +22,9 @@ enum {
     OP_RECORD_DEVICE,
     OP_RECORD_SAMPLE
 };
-enum { OP_NAME_CALL, OP_NAME_SITE, OP_NAME_PHASE, OP_NAME_KINDS };
+/* OP_NAME_FACT: of the program, "name=value": program, cublas, cudnn (versions as their own
+ * headers number them). */
+enum { OP_NAME_CALL, OP_NAME_SITE, OP_NAME_PHASE, OP_NAME_FACT, OP_NAME_KINDS };
 enum { OP_NAME_BYTES = 48 };
 
 typedef struct op_head {
@@ -60,7 +62,8 @@ typedef struct op_event {
 typedef struct op_step_event {
     uint64_t ns, points, trained, dropped;
     uint32_t attempts, retries, splits, failed;
-    char unused[12];
+    uint32_t number; /* of the step, from 1 */
+    char unused[8];
     uint8_t kind, pad[3];
 } op_step_event;
 

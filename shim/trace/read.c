@@ -75,6 +75,16 @@ const char *op_trace_name(const op_trace *t, int of, uint32_t id)
                                                                                  : "?";
 }
 
+const char *op_trace_fact(const op_trace *t, const char *name)
+{
+    size_t n = strlen(name);
+    for (size_t i = 0; i < t->names[OP_NAME_FACT]; i++) {
+        const char *s = t->name[OP_NAME_FACT][i];
+        if (s && !strncmp(s, name, n) && s[n] == '=') return s + n + 1;
+    }
+    return "";
+}
+
 static int keep_name(op_trace *t, uint32_t of, uint32_t id, const char *text)
 {
     if (id >= t->names[of]) {

@@ -19,6 +19,9 @@ const op_device_record *op_trace_device(const op_trace *t);
 const op_event *op_trace_next(op_trace *t);
 /* Name by its number; "?" when the file has none. of: OP_NAME_*. */
 const char *op_trace_name(const op_trace *t, int of, uint32_t id);
+/* What the program said of itself by this name, OP_NAME_FACT; "": nothing. After the first event of
+ * a recording. */
+const char *op_trace_fact(const op_trace *t, const char *name);
 /* NULL, or why the reading ended before the end of the records. */
 const char *op_trace_damage(const op_trace *t);
 

@@ -7,6 +7,8 @@
 #include "state.h"
 #include "trace/file.h"
 #include "trace/ordinal.h"
+#include <cublas_api.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,6 +75,7 @@ static struct {
 } fixed[1024];
 static uint32_t call_id[OP_CALLS];
 static op_ordinals ordinals;
+static uint32_t steps; /* that ended */
 static __thread struct {
     unsigned changed, epoch;
     uint32_t phase, tag; /* tag 0: none was said */
@@ -111,9 +114,10 @@ static void child_of_fork(void)
     memset(next_id, 0, sizeof next_id);
     memset(call_id, 0, sizeof call_id);
     op_ordinals_forget(&ordinals);
+    steps = 0;
     epoch++;
     card_written = 0;
-    OP_WRITE(op_tracing, 3); /* opened at its first event */
+    OP_WRITE(op_tracing, OP_TRACE_ASKED); /* opened at its first event */
     pthread_mutex_unlock(&lock);
 }
 static void before_fork(void)
@@ -129,7 +133,7 @@ void op_trace_start(void)
 {
     if (!op_trace_asked()) return;
     pthread_atfork(before_fork, after_fork, child_of_fork);
-    OP_WRITE(op_tracing, 3);
+    OP_WRITE(op_tracing, OP_TRACE_ASKED);
 }
 
 /* not in the table; a process without CUDA has none of them */
@@ -157,21 +161,52 @@ static void write_device(void)
         __atomic_store_n(&r->kind, OP_RECORD_DEVICE, __ATOMIC_RELEASE);
     }
     free(about);
+    char fact[80];
+    snprintf(fact, sizeof fact, "program=%.64s", program_invocation_short_name);
+    name_id(OP_NAME_FACT, fact);
+}
+
+/* A library's version when its first call comes: before, it need not be loaded. Not through REAL:
+ * one that lacks the function is no reason to end the program. */
+static void write_version(op_lib lib)
+{
+    static const char *const called[] = {[OP_CUBLAS] = "cublas", [OP_CUDNN] = "cudnn"};
+    cublasStatus_t (*property)(libraryPropertyType, int *) = NULL;
+    size_t (*version)(void) = NULL;
+    int part[3] = {0};
+    char fact[40];
+    if (lib == OP_CUBLAS) property = op_find("cublasGetProperty");
+    if (lib == OP_CUDNN) version = op_find("cudnnGetVersion");
+    op_inside++;
+    for (int i = 0; property && i < 3; i++)
+        if (property((libraryPropertyType)i, &part[i]) != CUBLAS_STATUS_SUCCESS) property = NULL;
+    size_t v = version ? version() : (size_t)(part[0] * 10000 + part[1] * 100 + part[2]);
+    op_inside--;
+    if (!property && !version) return;
+    snprintf(fact, sizeof fact, "%s=%zu", called[lib], v);
+    name_id(OP_NAME_FACT, fact);
 }
 
 void op_trace_event(op_id call, int result, uint64_t pointer, uint64_t bytes, cudaStream_t stream,
                     int injected, const char *site, void *caller, void *frame)
 {
+    int tracing = OP_READ(op_tracing);
+    if (tracing == OP_TRACE_FULL && !result) return;
     const char *from = site ? site : op_site_of(caller, frame);
     int thread = op_thread_number();
     pthread_mutex_lock(&lock);
-    if (op_tracing == 3) op_trace_open_file();
-    if (op_tracing == 1) {
+    if (op_tracing == OP_TRACE_ASKED) op_trace_open_file();
+    if (op_tracing == OP_TRACE_ON) {
         if (!card_written && op_trace_is_ring()) write_device();
         card_written = 1;
         read_said();
         uint32_t at = said.tag ? said.tag : fixed_id(from);
-        if (!call_id[call]) call_id[call] = name_id(OP_NAME_CALL, op_table[call].name);
+        if (!call_id[call]) {
+            call_id[call] = name_id(OP_NAME_CALL, op_table[call].name);
+            op_lib lib = op_table[call].lib;
+            if ((lib == OP_CUBLAS || lib == OP_CUDNN) && !result && op_trace_is_ring())
+                write_version(lib);
+        }
         uint32_t ordinal = op_ordinal(&ordinals, call, at);
         /* a recording keeps what came, what went and what failed */
         int kept = !op_trace_is_ring() || pointer || result || (op_table[call].flags & OP_F_ALLOC);
@@ -194,7 +229,9 @@ void op_trace_event(op_id call, int result, uint64_t pointer, uint64_t bytes, cu
             if (result && result != cudaErrorNotReady) op_trace_failed();
         }
     }
-    if (op_tracing == 2) __atomic_fetch_add(&op_shared->trace_lost, 1, __ATOMIC_RELAXED);
+    if (op_tracing == OP_TRACE_LOST)
+        __atomic_fetch_add(&op_shared->trace_lost, 1, __ATOMIC_RELAXED);
+    if (tracing == OP_TRACE_FULL && result != cudaErrorNotReady) op_trace_missed();
     pthread_mutex_unlock(&lock);
 }
 
@@ -202,13 +239,25 @@ void op_trace_step(const op_step_event *step, int kind)
 {
     if (!OP_READ(op_tracing)) return;
     pthread_mutex_lock(&lock);
-    if (op_tracing == 3) op_trace_open_file(); /* the card, at the first call: none is made here */
-    op_trace_outcome(step->failed != 0, step->dropped != 0);
-    op_step_event *e = op_tracing == 1 ? op_trace_place(1) : NULL;
+    if (op_tracing == OP_TRACE_ASKED)
+        op_trace_open_file(); /* the card, at the first call: none is made here */
+    steps += kind == OP_RECORD_STEP;
+    int wanted = op_tracing == OP_TRACE_ON || (kind == OP_RECORD_STEP && op_trace_owes_step());
+    op_step_event *e = wanted ? op_trace_place(1) : NULL;
     if (e) {
         memcpy(e, step, offsetof(op_step_event, kind));
+        e->number = steps;
         e->ns = op_trace_now();
         op_trace_placed(&e->kind, (uint8_t)kind);
     }
+    if (kind == OP_RECORD_STEP) op_trace_step_ended(step->failed != 0, step->dropped != 0);
+    pthread_mutex_unlock(&lock);
+}
+
+void op_trace_step_start(void)
+{
+    if (!OP_READ(op_tracing)) return;
+    pthread_mutex_lock(&lock);
+    op_trace_step_begun();
     pthread_mutex_unlock(&lock);
 }
