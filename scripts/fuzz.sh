@@ -32,6 +32,14 @@ for target in "$@"; do
         clang $flags -Ishim cases/fuzz/trace.c shim/trace/read.c -o build/fuzz/fuzz_trace
         build/bin/oomproof run --device sim --trace build/fuzz/whole -- build/cases/guest_any fork 2>/dev/null
         head -c 2048 build/fuzz/whole >build/fuzz/seeds_trace/seed
+        # the same with a window of 4 records and blocks behind it, and as a ring of 8 after 16 names (shim/trace/format.h)
+        cp build/fuzz/seeds_trace/seed build/fuzz/seeds_trace/blocks
+        cp build/fuzz/seeds_trace/seed build/fuzz/seeds_trace/ring
+        patch() { printf "$2" | dd of="build/fuzz/seeds_trace/$1" bs=1 seek="$3" conv=notrunc status=none; }
+        patch blocks '\026' 32
+        patch blocks '\004\000' 56
+        patch ring '\020\000\000\000\010' 40
+        patch ring '\000\000' 56
         fuzz trace seeds_trace 8192 ;;
     ptx)
         clang $flags -Isim -DSIM_PTX_VERSION='"fuzz"' -DSIM_SIMRT_H="\"$root/sim/simrt.h\"" \

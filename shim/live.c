@@ -46,7 +46,7 @@ uint64_t op_live_add(op_live *l, void *p, uint64_t bytes)
     l->taken += !l->table[k].p;
     l->entries++;
     l->table[k] = (slot){p, (bytes + 511) / 512 * 512, bytes, ++l->numbers};
-    l->live += l->table[k].bytes;
+    __atomic_store_n(&l->live, l->live + l->table[k].bytes, __ATOMIC_RELAXED);
     if (l->live > l->peak) l->peak = l->live;
     return l->numbers;
 }
@@ -58,7 +58,7 @@ uint64_t op_live_remove(op_live *l, void *p, uint64_t *number)
         if (l->table[k].p == p) {
             l->table[k].p = GONE;
             l->entries--;
-            l->live -= l->table[k].bytes;
+            __atomic_store_n(&l->live, l->live - l->table[k].bytes, __ATOMIC_RELAXED);
             if (number) *number = l->table[k].number;
             return l->table[k].bytes;
         }
@@ -70,12 +70,12 @@ void op_live_clear(op_live *l)
     free(l->table);
     l->table = NULL;
     l->slots = l->taken = l->entries = 0;
-    l->live = 0;
+    __atomic_store_n(&l->live, 0, __ATOMIC_RELAXED);
 }
 
 uint64_t op_live_now(const op_live *l)
 {
-    return l->live;
+    return __atomic_load_n(&l->live, __ATOMIC_RELAXED); /* one thread may change it meanwhile */
 }
 
 uint64_t op_live_peak(op_live *l, int reset)

@@ -2,6 +2,7 @@
 #include "rules.h"
 #include <string.h>
 
+_Static_assert(OP_MAX_RULES <= 32, "op_decide's which is too small");
 _Static_assert(OP_CALLS <= 64 * 4, "op_rule.fits is too small");
 
 static int can_have(const op_rule *r, const op_entry *call)
@@ -21,6 +22,8 @@ static int can_have(const op_rule *r, const op_entry *call)
 int op_fit(op_rule *r)
 {
     int n = 0;
+    r->selects = r->kind || *r->phase || *r->site || *r->kernel || r->thread >= 0 ||
+                 r->stream >= 0 || r->device >= 0 || r->has_budget || r->size_op;
     memset(r->fits, 0, sizeof r->fits);
     for (unsigned id = 0; id < OP_CALLS; id++)
         if (op_named(r->call, &op_table[id]) && can_have(r, &op_table[id])) {
@@ -32,7 +35,7 @@ int op_fit(op_rule *r)
 
 static int selects(const op_rule *r, const op_call *c)
 {
-    if (!OP_FITS(r, c->id)) return 0;
+    if (!r->selects) return 1;
     if (r->kind && r->kind != c->kind) return 0;
     if (*r->phase && strcmp(r->phase, c->phase)) return 0;
     if (*r->site && !op_glob(r->site, c->site)) return 0;
@@ -64,10 +67,11 @@ static double draw(uint64_t seed, uint64_t n)
     return (double)((z ^ z >> 31) >> 11) / 9007199254740992.0;
 }
 
-int op_decide(op_rule *rules, int n, const op_call *call)
+int op_decide(op_rule *rules, uint32_t which, const op_call *call)
 {
     int acts = -1;
-    for (int i = 0; i < n; i++) {
+    for (uint32_t left = which; left; left &= left - 1) {
+        int i = __builtin_ctz(left);
         op_rule *r = &rules[i];
         if (!selects(r, call)) continue;
         uint64_t m = ++r->matched;

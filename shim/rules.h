@@ -20,11 +20,16 @@ typedef enum op_action {
 } op_action;
 typedef enum op_kind { OP_ANY_KIND, OP_H2H, OP_H2D, OP_D2H, OP_D2D } op_kind;
 
+/* What each call looks at comes first, together. */
 typedef struct op_rule {
+    uint64_t fits[4];        /* bit of each call that it can act on */
+    uint64_t matched, acted; /* counters */
+    uint64_t nth, skip, times, interval;
+    int nth_at_least;
+    int selects; /* more than the call has to fit */
     char text[256];
     char call[64]; /* name or glob */
-    uint64_t nth, skip, times, interval;
-    int nth_at_least, size_op; /* size_op: 0 none, '=' '<' '>' 'l' (<=) 'g' (>=) */
+    int size_op;   /* 0 none, '=' '<' '>' 'l' (<=) 'g' (>=) */
     uint64_t size, budget;
     int has_budget, has_probability;
     double probability; /* 0..1, of each call that matches the rest */
@@ -40,8 +45,6 @@ typedef struct op_rule {
     long value;                    /* shape: number or offset; delay: ms */
     int infinite, arg, count, f64; /* poison */
     unsigned said;                 /* bit of each selector, in the parser's order */
-    uint64_t fits[4];              /* bit of each call that it can act on */
-    uint64_t matched, acted;       /* counters */
 } op_rule;
 #define OP_FITS(r, id) ((r)->fits[(id) / 64] >> (id) % 64 & 1)
 
@@ -59,10 +62,11 @@ typedef struct op_call {
 int op_number(const char *s, uint64_t *out);
 /* Number of rules, or -1 with "line L column C: ..." in error. */
 int op_parse(const char *text, op_rule *out, char *error, size_t error_bytes);
-/* Fills r->fits: calls that its name means and that can have its fault. Returns how many there
- * are. */
+/* Fills r->fits: calls that its name means and that can have its fault, and r->selects. Returns how
+ * many there are. */
 int op_fit(op_rule *r);
-/* Every rule counts the call; the first that matches acts. Index, or -1. */
-int op_decide(op_rule *rules, int n, const op_call *call);
+/* Every rule counts the call; the first that matches acts. Index, or -1. which: a bit for each of
+ * the rules, those that fit the call. */
+int op_decide(op_rule *rules, uint32_t which, const op_call *call);
 
 #endif

@@ -152,7 +152,7 @@ static int closing(const op_stats *s, const options *o, int failed)
             (unsigned long long)t.launches, (unsigned long long)t.library, t.fired, o->nrules);
     for (int i = 0; i < o->nrules; i++)
         fprintf(stderr, "oomproof: rule %d '%s' matched %llu, fired %llu\n", i + 1,
-                o->rules[i].text, (unsigned long long)s->matched[i],
+                o->rules[i].text, (unsigned long long)op_stats_matched(s, i),
                 (unsigned long long)s->acted[i]);
     if (s->trace_lost)
         fprintf(stderr, "oomproof: %llu calls are not in the trace\n",
@@ -193,8 +193,8 @@ static int write_json(const op_stats *s, const options *o, int code)
                     fprintf(f, "\\%c", *c);
                 else
                     fputc((unsigned char)*c < 0x20 ? ' ' : *c, f);
-            fprintf(f, "\",\"matched\":%llu,\"fired\":%llu}", (unsigned long long)s->matched[i],
-                    (unsigned long long)s->acted[i]);
+            fprintf(f, "\",\"matched\":%llu,\"fired\":%llu}",
+                    (unsigned long long)op_stats_matched(s, i), (unsigned long long)s->acted[i]);
         }
         fputs("]}\n", f);
     }

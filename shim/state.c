@@ -27,6 +27,7 @@
 pthread_mutex_t op_lock = PTHREAD_MUTEX_INITIALIZER;
 static op_stats own;
 op_stats *op_shared = &own;
+static uint64_t *row; /* of this process in op_shared->matched; NULL: none yet */
 int op_sticky, op_busy[OP_CALLS];
 __thread int op_inside LOCAL;
 
@@ -35,9 +36,8 @@ static int nrules, wants_device, wants_site;
 static uint64_t forgotten[OP_CALLS]; /* calls counted when the program last reset the counters */
 static __thread char phase[24] LOCAL, site[96] LOCAL;
 __thread unsigned op_names_changed LOCAL = 1; /* counts: the thread said a new phase or tag */
-static struct {
-    uint64_t matched;
-} told[OP_MAX_RULES];
+static uint64_t told[OP_MAX_RULES];           /* matches that op_shared knows of */
+static uint32_t fitting[OP_CALLS];            /* bit of each rule that fits the call */
 static void (*observer)(const char *, uint64_t, void *);
 static void *observer_user;
 
@@ -75,7 +75,9 @@ static void note_interest(void)
     OP_WRITE(wants_site, by_site);
     for (int id = 0; id < OP_CALLS; id++) {
         int busy = observer != NULL || op_sweep_wants((op_id)id) || op_force_names((op_id)id);
-        for (int i = 0; i < nrules; i++) busy |= OP_FITS(&rules[i], id);
+        fitting[id] = 0;
+        for (int i = 0; i < nrules; i++) fitting[id] |= (uint32_t)OP_FITS(&rules[i], id) << i;
+        busy |= fitting[id] != 0;
         OP_WRITE(op_busy[id], busy);
     }
 }
@@ -88,12 +90,30 @@ static void fork_unlock(void)
 {
     pthread_mutex_unlock(&op_lock);
 }
+static void fork_child(void)
+{
+    row = NULL;
+    pthread_mutex_unlock(&op_lock);
+}
+
+/* Under the lock. */
+static void count_matches(int rule, uint64_t more)
+{
+    if (!row) {
+        uint64_t k = 1 + __atomic_fetch_add(&op_shared->rows_taken, 1, __ATOMIC_RELAXED);
+        row = op_shared->matched[k < OP_STATS_ROWS ? k : 0];
+    }
+    if (row == op_shared->matched[0])
+        __atomic_fetch_add(&row[rule], more, __ATOMIC_RELAXED);
+    else
+        OP_WRITE(row[rule], row[rule] + more);
+}
 
 static void __attribute__((constructor)) start(void)
 {
     const char *path = getenv("OOMPROOF_STATS"), *text = getenv("OOMPROOF_FAULTS");
     char error[256];
-    pthread_atfork(fork_lock, fork_unlock, fork_unlock);
+    pthread_atfork(fork_lock, fork_unlock, fork_child);
     if (path && *path) {
         int fd = open(path, O_RDWR | O_CLOEXEC);
         void *p = fd >= 0 ? mmap(NULL, sizeof *op_shared, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
@@ -298,13 +318,12 @@ const op_rule *op_decided(op_call c, cudaStream_t stream, void *caller, void *fr
     c.thread = op_thread_number();
     c.stream = op_stream_number(stream);
     c.device = device;
-    int k = op_decide(rules, nrules, &c);
-    for (int i = 0; i < nrules; i++) /* the shared figures are of all processes */
-        if (OP_FITS(&rules[i], c.id) && rules[i].matched != told[i].matched) {
-            __atomic_fetch_add(&op_shared->matched[i], rules[i].matched - told[i].matched,
-                               __ATOMIC_RELAXED);
-            told[i].matched = rules[i].matched;
-        }
+    int k = op_decide(rules, fitting[c.id], &c);
+    for (uint32_t left = fitting[c.id]; left; left &= left - 1) {
+        int i = __builtin_ctz(left);
+        count_matches(i, rules[i].matched - told[i]);
+        told[i] = rules[i].matched;
+    }
     if (k >= 0) {
         __atomic_fetch_add(&op_shared->acted[k], 1, __ATOMIC_RELAXED);
         acting = rules[k];
@@ -408,10 +427,7 @@ API void op_reset_counters(void)
 
 API uint64_t op_live_bytes(void)
 {
-    pthread_mutex_lock(&op_lock);
-    uint64_t n = op_live_now(&op_runtime_live);
-    pthread_mutex_unlock(&op_lock);
-    return n;
+    return op_live_now(&op_runtime_live);
 }
 
 API uint64_t op_peak_bytes(int reset)

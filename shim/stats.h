@@ -4,11 +4,23 @@
 #define OP_STATS_H
 #include "rules.h"
 
+enum { OP_STATS_ROWS = 64 };
+
 typedef struct op_stats {
     uint64_t processes, trace_lost;
     uint64_t unseen; /* processes that loaded a CUDA runtime, none of whose calls came by */
     uint64_t calls[OP_CALLS];
-    uint64_t matched[OP_MAX_RULES], acted[OP_MAX_RULES];
+    uint64_t acted[OP_MAX_RULES];
+    /* A row a process, which need not be added to atomically; row 0 is of those for which none was
+     * left. */
+    uint64_t rows_taken, matched[OP_STATS_ROWS][OP_MAX_RULES];
 } op_stats;
+
+static inline uint64_t op_stats_matched(const op_stats *s, int rule)
+{
+    uint64_t n = 0;
+    for (int k = 0; k < OP_STATS_ROWS; k++) n += s->matched[k][rule];
+    return n;
+}
 
 #endif

@@ -27,13 +27,28 @@ grep -q "signal 9" "$out" || { fail "the kill is not said"; cat "$out"; }
 # no room for the trace: the program goes on, what is lost is counted
 (
     trap '' XFSZ
-    ulimit -f 512
+    ulimit -f 64 # of 512 bytes
     "$bin/oomproof" run --device sim --trace "$d/full" -- "$guest" one
     echo "exit code $?"
 ) 2>&1 | cat >"$out"
 for text in "the run goes on" "2 calls are not in the trace" "exit code 0"; do
     grep -q "$text" "$out" || fail "a full disk: no \"$text\" in: $(cat "$out")"
 done
+[ -e "$d/full" ] && fail "a file without a record is left"
+(
+    trap '' XFSZ
+    ulimit -f 400
+    "$bin/oomproof" run --device sim --trace "$d/fills" -- "$bin/pointtrain" train --quiet --data rooms:1,max=900 --steps 2
+    echo "exit code $?"
+) 2>&1 | cat >"$out"
+for text in "the run goes on" " calls are not in the trace" "exit code 0"; do
+    grep -q "$text" "$out" || fail "a disk that fills: no \"$text\" in: $(cat "$out")"
+done
+"$bin/oomproof" trace "$d/fills" >"$d/fills.text" 2>&1 || fail "a full disk damages the trace: $(tail -1 "$d/fills.text")"
+lost=$(sed -n 's/.*: \([0-9]*\) calls are not in the trace/\1/p' "$out")
+made=$(sed -n 's/.*: \([0-9]*\) calls intercepted.*/\1/p' "$out")
+[ "$(events "$d/fills")" -ge 1024 ] && [ $(($(events "$d/fills") + lost)) -eq "$made" ] ||
+    fail "of $made calls $(events "$d/fills") are in the trace and $lost are not"
 expect 0 "2 calls are not in the trace" sim --trace /nowhere/t -- "$guest" one
 
 # each process has its own file

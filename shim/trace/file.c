@@ -1,5 +1,5 @@
-/* file.c - see file.h. A growing file is extended in pieces whose room is asked for first, so that
- * a full disk ends the trace and not the program; a ring has all its room from the start. */
+/* file.c - see file.h. The room of what is mapped is asked for first, so that a full disk ends the
+ * trace and not the program. */
 #define _GNU_SOURCE
 #include "trace/file.h"
 #include "rules.h"
@@ -14,21 +14,21 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PIECE      ((size_t)1 << 20)
+#define WINDOW     ((size_t)1024)  /* records of a trace that are mapped */
 #define RING_NAMES ((size_t)16384) /* records before the ring: head, names, the card */
 #define RING_LEAST ((uint64_t)1024)
 
 static char path[4096];
 static int fd = -1, others; /* others: a forked child opens a file of its own */
-static char *piece;
-static size_t used, written; /* bytes of the piece; of the file before it */
-static uint64_t ring;        /* records; 0: a plain trace */
-static op_head *head;        /* of a ring */
-static uint64_t stop_at;     /* events of a ring, after which it stays as it is; 0: none */
-static int first_stays;      /* a failure stays in it, even if its step is recovered exactly */
-static int in_step, failed;  /* a step has begun; something failed in it */
-static int owes_step;        /* a failure is in it whose step has not ended */
-static int settled;          /* the step of the failure that stays has ended */
+static char *mapped;        /* the beginning of the file: head and window, or all of a ring */
+static op_head *head;       /* its first record; NULL: there is no file */
+static size_t names;        /* of a ring: records before it that are used, with the head */
+static uint64_t ring;       /* records; 0: a plain trace */
+static uint64_t stop_at;    /* events of a ring, after which it stays as it is; 0: none */
+static int first_stays;     /* a failure stays in it, even if its step is recovered exactly */
+static int in_step, failed; /* a step has begun; something failed in it */
+static int owes_step;       /* a failure is in it whose step has not ended */
+static int settled;         /* the step of the failure that stays has ended */
 static struct timespec start;
 
 uint64_t op_trace_now(void)
@@ -57,9 +57,9 @@ int op_trace_asked(void)
     return 1;
 }
 
-static size_t piece_bytes(void)
+static size_t mapped_bytes(void)
 {
-    return ring ? (RING_NAMES + ring) * 64 : PIECE;
+    return (ring ? RING_NAMES + ring : 1 + WINDOW) * 64;
 }
 
 static void give_up(const char *why)
@@ -73,68 +73,79 @@ static void give_up(const char *why)
 
 void op_trace_leave(void)
 {
-    if (piece) munmap(piece, piece_bytes());
+    if (mapped) munmap(mapped, mapped_bytes());
     if (fd >= 0) close(fd);
-    piece = NULL;
+    mapped = NULL;
     head = NULL;
     fd = -1;
-    used = written = 0;
     stop_at = 0;
     owes_step = settled = in_step = failed = 0;
     others = 1;
 }
 
-static int more(void)
+static int map(void)
 {
-    if (fd < 0) return 0;
-    if (piece) {
-        munmap(piece, PIECE);
-        piece = NULL;
-        written += PIECE;
-    }
     const uint64_t asked = ring;
-    int e = posix_fallocate(fd, (off_t)written, (off_t)piece_bytes());
-    while ((e == ENOSPC || e == EDQUOT || e == EFBIG) &&
-           ring / 2 >= RING_LEAST) { /* fewer events are better than none */
-        ring /= 2;
-        e = ftruncate(fd, 0) != 0 ? errno : posix_fallocate(fd, 0, (off_t)piece_bytes());
+    int e = posix_fallocate(fd, 0, (off_t)mapped_bytes());
+    while ((e == ENOSPC || e == EDQUOT || e == EFBIG) && ring / 2 >= RING_LEAST) {
+        ring /= 2; /* fewer events are better than none */
+        e = ftruncate(fd, 0) != 0 ? errno : posix_fallocate(fd, 0, (off_t)mapped_bytes());
     }
     if (!e && ring < asked)
         fprintf(stderr, "oomproof: %s: no room for the last %llu events; %llu are kept\n", path,
                 (unsigned long long)asked, (unsigned long long)ring);
-    void *p = e ? MAP_FAILED
-                : mmap(NULL, piece_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)written);
+    void *p =
+        e ? MAP_FAILED : mmap(NULL, mapped_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (p == MAP_FAILED) {
         give_up(strerror(e ? e : errno));
         return 0;
     }
-#ifdef MADV_POPULATE_WRITE /* one call for 256 page faults, where the kernel knows it */
-    madvise(p, PIECE, MADV_POPULATE_WRITE);
+#ifdef MADV_POPULATE_WRITE /* one call for all page faults, where the kernel knows it */
+    madvise(p, mapped_bytes(), MADV_POPULATE_WRITE);
 #endif
-    piece = p;
-    used = 0;
+    mapped = p;
+    return 1;
+}
+
+/* The full window becomes the next block. 0: there is no room for it; it stays the last one. */
+static int flush(void)
+{
+    const char *from = mapped + 64;
+    size_t left = WINDOW * 64;
+    off_t at = (off_t)((1 + head->next) * 64);
+    while (left) {
+        ssize_t n = pwrite(fd, from, left, at);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) {
+            int why = n < 0 ? errno : ENOSPC;
+            if (ftruncate(fd, (off_t)((1 + head->next) * 64)) != 0) why = errno;
+            give_up(strerror(why));
+            return 0;
+        }
+        from += n, at += n, left -= (size_t)n;
+    }
     return 1;
 }
 
 void *op_trace_place(int event)
 {
+    if (!head) return NULL;
     if (ring && event) {
-        if (!head) return NULL;
-        op_event *e = (op_event *)(piece + (RING_NAMES + head->next % ring) * 64);
+        op_event *e = (op_event *)(mapped + (RING_NAMES + head->next % ring) * 64);
         __atomic_store_n(&e->kind, OP_RECORD_END, __ATOMIC_RELEASE); /* the oldest goes */
         return e;
     }
-    if (ring && used >= RING_NAMES * 64) return NULL; /* a name that did not fit is "?" */
-    if (!ring && (!piece || used >= PIECE) && !more()) return NULL;
-    if (!piece) return NULL;
-    used += 64;
-    return piece + used - 64;
+    if (ring) /* a name that did not fit is "?" */
+        return names < RING_NAMES ? mapped + names++ * 64 : NULL;
+    size_t k = head->next % WINDOW;
+    if (!k && head->next && !flush()) return NULL;
+    return mapped + (1 + k) * 64;
 }
 
 void op_trace_placed(uint8_t *kind, uint8_t value)
 {
     __atomic_store_n(kind, value, __ATOMIC_RELEASE);
-    if (!head) return;
+    if (!head || (ring && (char *)kind < mapped + RING_NAMES * 64)) return;
     __atomic_store_n(&head->next, head->next + 1, __ATOMIC_RELEASE);
     if (value == OP_RECORD_STEP) owes_step = 0;
     if (stop_at && head->next >= stop_at) OP_WRITE(op_tracing, OP_TRACE_FULL);
@@ -148,7 +159,7 @@ void op_trace_step_begun(void)
 
 void op_trace_step_ended(int bad, int dropped)
 {
-    if (!head || settled) return;
+    if (!ring || !head || settled) return;
     head->steps_failed += bad != 0;
     head->steps_dropping += dropped != 0;
     settled = stop_at || (failed && (bad || dropped));
@@ -159,7 +170,7 @@ void op_trace_step_ended(int bad, int dropped)
 void op_trace_failed(void)
 {
     failed = 1;
-    if (in_step || !head) return;
+    if (in_step || !ring || !head) return;
     if (!stop_at) stop_at = head->next + ring / 2;
     owes_step = 1;
 }
@@ -191,19 +202,20 @@ int op_trace_open_file(void)
         give_up(strerror(errno));
         return 0;
     }
-    op_head *h = more() ? op_trace_place(0) : NULL;
-    if (!h) {
-        if (ring) unlink(own); /* empty: nobody could make a recording of it */
+    if (!map()) {
+        unlink(own); /* empty: nobody could read it */
         return 0;
     }
-    *h = (op_head){.magic = OP_TRACE_MAGIC,
-                   .pid = (uint64_t)getpid(),
-                   .start_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
-                   .version = OP_TRACE_VERSION,
-                   .record_bytes = 64,
-                   .ring_first = ring ? RING_NAMES : 0,
-                   .ring_records = (uint32_t)ring};
-    __atomic_store_n(&h->kind, OP_RECORD_HEAD, __ATOMIC_RELEASE);
-    if (ring) head = h;
+    head = (op_head *)mapped;
+    names = 1;
+    *head = (op_head){.magic = OP_TRACE_MAGIC,
+                      .pid = (uint64_t)getpid(),
+                      .start_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
+                      .version = OP_TRACE_VERSION,
+                      .record_bytes = 64,
+                      .ring_first = ring ? RING_NAMES : 0,
+                      .ring_records = (uint32_t)ring,
+                      .window_records = ring ? 0 : WINDOW};
+    __atomic_store_n(&head->kind, OP_RECORD_HEAD, __ATOMIC_RELEASE);
     return 1;
 }

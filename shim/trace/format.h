@@ -1,10 +1,15 @@
 /* format.h - a trace on disk: records of 64 bytes, each written whole before its kind is, so that a
- * process killed at any moment leaves a readable file that lacks at most the event in flight. The
- * file is longer than what was written: a record of kind 0 is the end. Native byte order; a reader
- * of another one sees it by the magic.
+ * process killed at any moment leaves a readable file that lacks at most the event in flight.
+ * Native byte order; a reader of another one sees it by the magic.
  *
- * A recording is the same with a ring: names at the beginning, then room for the last events, over
- * which the writer goes again and again; next counts all that were ever written. */
+ * A trace: the head, a window of window_records records, and blocks of as many. The window is
+ * mapped; when it is full it is written behind the others as a block, and used anew. So a record
+ * costs a store, a block one call, and no new page of the file is ever touched. With next records
+ * written in all, the first next / window_records blocks are in the file, and the rest is at the
+ * window's beginning; a last block that is not there yet is all of the window.
+ *
+ * A recording: the head, names up to a record of kind 0, and from ring_first on room for the last
+ * ring_records events, over which the writer goes again and again; next counts the events. */
 #ifndef OP_TRACE_FORMAT_H
 #define OP_TRACE_FORMAT_H
 #include <stddef.h>
@@ -30,9 +35,10 @@ enum { OP_NAME_BYTES = 48 };
 typedef struct op_head {
     uint64_t magic, pid, start_ns; /* CLOCK_REALTIME at the start */
     uint32_t version, record_bytes;
-    uint64_t next;                                 /* of a ring: events written so far */
-    uint32_t ring_first, ring_records;             /* 0: a plain trace */
-    uint32_t steps_failed, steps_dropping, unused; /* of a ring: of the whole run */
+    uint64_t next;                         /* records, of a ring events, written so far */
+    uint32_t ring_first, ring_records;     /* 0: a trace */
+    uint32_t steps_failed, steps_dropping; /* of a ring: of the whole run */
+    uint32_t window_records;               /* 0: a recording */
     uint8_t kind, pad[3];
 } op_head;
 

@@ -8,8 +8,11 @@ enum { MOST = 1 << 16, LONGEST = 4 * OP_NAME_BYTES };
 
 struct op_trace {
     const unsigned char *p;
-    size_t n, at;
-    size_t left, from; /* of a ring: events to come; record of the next one */
+    size_t records, at,
+        end;               /* in the file; the next one, of those in their order; after the last */
+    size_t blocks, window; /* of a trace: records in blocks; in the window after them */
+    size_t left, from;     /* of a ring: events to come; record of the next one */
+    int short_of;          /* of a trace: blocks are missing */
     op_head head;
     op_event event;
     op_device_record device;
@@ -19,6 +22,27 @@ struct op_trace {
     const char *damage;
 };
 
+/* Where the records of a trace are; the file may be cut anywhere. */
+static void lay_out(op_trace *t)
+{
+    const uint64_t w = t->head.window_records, next = t->head.next;
+    uint64_t there = t->records > 1 + w ? (t->records - 1 - w) / w : 0, full = next / w;
+    uint64_t last = next % w;
+    if (!last && full && there < full) full--, last = w; /* its block is not there yet */
+    t->short_of = there < full || last > t->records - 1;
+    t->blocks = (size_t)((there < full ? there : full) * w);
+    if (there >= full) t->window = (size_t)(last < t->records - 1 ? last : t->records - 1);
+    t->end = 1 + t->blocks + t->window;
+}
+
+/* The i-th record in the order of writing, from 1; the 0th is the head. */
+static const unsigned char *record(const op_trace *t, size_t i)
+{
+    if (t->head.ring_records) return t->p + 64 * i;
+    if (i > t->blocks) return t->p + 64 * (i - t->blocks);
+    return t->p + 64 * (i + t->head.window_records);
+}
+
 op_trace *op_trace_open(const void *bytes, size_t n, char *error, size_t error_bytes)
 {
     op_trace *t = calloc(1, sizeof *t);
@@ -27,7 +51,7 @@ op_trace *op_trace_open(const void *bytes, size_t n, char *error, size_t error_b
         return NULL;
     }
     t->p = bytes;
-    t->n = n;
+    t->records = n / 64;
     if (n >= sizeof t->head) memcpy(&t->head, bytes, sizeof t->head);
     const char *why = NULL;
     if (n < sizeof t->head)
@@ -41,12 +65,16 @@ op_trace *op_trace_open(const void *bytes, size_t n, char *error, size_t error_b
     else if (t->head.ring_records &&
              ((uint64_t)t->head.ring_first + t->head.ring_records > n / 64 || !t->head.ring_first))
         why = "a recording that was cut short";
+    else if (!t->head.ring_records && !t->head.window_records)
+        why = "neither a trace nor a recording: its head is damaged";
     if (why) {
         snprintf(error, error_bytes, "%s", why);
         free(t);
         return NULL;
     }
-    t->at = 64;
+    t->at = 1;
+    t->end = t->head.ring_records ? t->head.ring_first : 0;
+    if (!t->head.ring_records) lay_out(t);
     return t;
 }
 
@@ -106,7 +134,7 @@ static int take_name(op_trace *t)
     char text[LONGEST + 1];
     size_t n = 0;
     op_name r;
-    memcpy(&r, t->p + t->at, sizeof r);
+    memcpy(&r, record(t, t->at), sizeof r);
     uint32_t id = r.id, of = r.of;
     if (of >= OP_NAME_KINDS || id >= MOST) return 0;
     for (;;) {
@@ -114,10 +142,10 @@ static int take_name(op_trace *t)
         if (n + k > LONGEST) return 0;
         memcpy(text + n, r.text, k);
         n += k;
-        t->at += 64;
+        t->at++;
         if (!r.more) break;
-        if (t->n - t->at < 64) return 0;
-        memcpy(&r, t->p + t->at, sizeof r);
+        if (t->at >= t->end) return 0;
+        memcpy(&r, record(t, t->at), sizeof r);
         if (r.kind != OP_RECORD_NAME || r.id != id || r.of != of) return 0;
     }
     text[n] = 0;
@@ -127,11 +155,10 @@ static int take_name(op_trace *t)
 /* The names of a ring come before it. */
 static void take_names(op_trace *t)
 {
-    while (!t->damage && t->at / 64 < t->head.ring_first && t->p[t->at + 60] != OP_RECORD_END)
-        if (t->p[t->at + 60] == OP_RECORD_DEVICE) {
-            memcpy(&t->device, t->p + t->at, sizeof t->device);
-            t->at += 64;
-        } else if (t->p[t->at + 60] != OP_RECORD_NAME || !take_name(t))
+    while (!t->damage && t->at < t->end && record(t, t->at)[60] != OP_RECORD_END)
+        if (record(t, t->at)[60] == OP_RECORD_DEVICE)
+            memcpy(&t->device, record(t, t->at++), sizeof t->device);
+        else if (record(t, t->at)[60] != OP_RECORD_NAME || !take_name(t))
             t->damage = "a name is damaged";
     uint64_t r = t->head.ring_records;
     t->left = t->head.next < r ? t->head.next : r;
@@ -141,7 +168,7 @@ static void take_names(op_trace *t)
 static const op_event *next_of_ring(op_trace *t)
 {
     while (t->left) { /* one that was being written when the process ended is passed over */
-        const unsigned char *p = t->p + 64 * (t->head.ring_first + t->from);
+        const unsigned char *p = record(t, t->head.ring_first + t->from);
         t->left--;
         t->from = (t->from + 1) % t->head.ring_records;
         if (p[60] != OP_RECORD_EVENT && p[60] != OP_RECORD_STEP && p[60] != OP_RECORD_SAMPLE)
@@ -164,18 +191,18 @@ const op_event *op_trace_next(op_trace *t)
         t->whole = 1;
         return t->damage ? NULL : next_of_ring(t);
     }
-    while (!t->damage && t->n - t->at >= 64) {
-        memcpy(&t->event, t->p + t->at, sizeof t->event);
+    while (!t->damage && t->at < t->end) {
+        memcpy(&t->event, record(t, t->at), sizeof t->event);
         switch (t->event.kind) {
-        case OP_RECORD_END: return NULL;
         case OP_RECORD_STEP:
         case OP_RECORD_SAMPLE:
-        case OP_RECORD_EVENT: t->at += 64; return &t->event;
+        case OP_RECORD_EVENT: t->at++; return &t->event;
         case OP_RECORD_NAME:
             if (!take_name(t)) t->damage = "a name is damaged";
             break;
         default: t->damage = "a record of an unknown kind";
         }
     }
+    if (!t->damage && t->short_of) t->damage = "the file was cut short";
     return NULL;
 }

@@ -38,7 +38,7 @@ static void write_name(int of, uint32_t id, const char *text)
         r->id = id;
         r->of = (uint8_t)of;
         r->more = n >= OP_NAME_BYTES;
-        __atomic_store_n(&r->kind, OP_RECORD_NAME, __ATOMIC_RELEASE);
+        op_trace_placed(&r->kind, OP_RECORD_NAME);
         if (n < OP_NAME_BYTES) return;
         text += k, n -= k;
     } while (1);
@@ -158,7 +158,7 @@ static void write_device(void)
         op_inside--;
         r->total = total;
         r->free = free_bytes;
-        __atomic_store_n(&r->kind, OP_RECORD_DEVICE, __ATOMIC_RELEASE);
+        op_trace_placed(&r->kind, OP_RECORD_DEVICE);
     }
     free(about);
     char fact[80];
