@@ -1,5 +1,5 @@
 /* live.h - device bytes allocated and not freed: each request rounded up to 512, as the driver
- * does. Not locked: the caller holds the shim's lock. */
+ * does. Safe from any thread. */
 #ifndef OP_LIVE_H
 #define OP_LIVE_H
 #include <stddef.h>
@@ -15,6 +15,9 @@ uint64_t op_live_remove(op_live *l, void *p, uint64_t *number);
 void op_live_clear(op_live *l); /* everything was freed at once */
 uint64_t op_live_now(const op_live *l);
 uint64_t op_live_peak(op_live *l, int reset);
+/* Around a fork: no other thread is within one of the tables, in the child either. */
+void op_live_hold(void);
+void op_live_let_go(void);
 
 /* The blocks that are live, by address; malloc'ed. */
 typedef struct op_live_block {
@@ -22,6 +25,6 @@ typedef struct op_live_block {
     uint64_t bytes, asked; /* rounded up to 512; as asked for */
     uint64_t number;       /* of all allocations, from 1 */
 } op_live_block;
-op_live_block *op_live_list(const op_live *l, size_t *n);
+op_live_block *op_live_list(op_live *l, size_t *n);
 
 #endif

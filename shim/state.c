@@ -85,15 +85,17 @@ static void note_interest(void)
 static void fork_lock(void)
 {
     pthread_mutex_lock(&op_lock);
+    op_live_hold();
 }
 static void fork_unlock(void)
 {
+    op_live_let_go();
     pthread_mutex_unlock(&op_lock);
 }
 static void fork_child(void)
 {
     row = NULL;
-    pthread_mutex_unlock(&op_lock);
+    fork_unlock();
 }
 
 /* Under the lock. */
@@ -152,47 +154,29 @@ static void __attribute__((destructor)) stop(void)
 }
 
 /* ---- live bytes ---- */
-static uint64_t add(op_live *l, void *p, uint64_t bytes)
-{
-    pthread_mutex_lock(&op_lock);
-    uint64_t number = op_live_add(l, p, bytes);
-    pthread_mutex_unlock(&op_lock);
-    return number;
-}
-
-/* Before the real call: once it returns, another thread may be given the same address. */
-static uint64_t take(op_live *l, void *p, uint64_t *number)
-{
-    pthread_mutex_lock(&op_lock);
-    uint64_t bytes = op_live_remove(l, p, number);
-    pthread_mutex_unlock(&op_lock);
-    return bytes;
-}
-
 uint64_t op_allocated(void *p, uint64_t bytes)
 {
-    return add(&op_runtime_live, p, bytes);
+    return op_live_add(&op_runtime_live, p, bytes);
 }
+/* Before the real call: once it returns, another thread may be given the same address. */
 uint64_t op_freeing(void *p, uint64_t *number)
 {
-    return take(&op_runtime_live, p, number);
+    return op_live_remove(&op_runtime_live, p, number);
 }
 uint64_t op_driver_allocated(void *p, uint64_t bytes)
 {
-    return add(&op_driver_live, p, bytes);
+    return op_live_add(&op_driver_live, p, bytes);
 }
 uint64_t op_driver_freeing(void *p, uint64_t *number)
 {
-    return take(&op_driver_live, p, number);
+    return op_live_remove(&op_driver_live, p, number);
 }
 
 int op_is_live(const void *p, uint64_t bytes)
 {
     size_t n = 0;
     int found = 0;
-    pthread_mutex_lock(&op_lock);
     op_live_block *list = op_live_list(&op_runtime_live, &n);
-    pthread_mutex_unlock(&op_lock);
     for (size_t i = 0; i < n && !found; i++)
         found = (const char *)p >= (char *)list[i].p &&
                 (const char *)p + bytes <= (char *)list[i].p + list[i].bytes;
@@ -202,9 +186,7 @@ int op_is_live(const void *p, uint64_t bytes)
 
 void op_freed_all(void)
 {
-    pthread_mutex_lock(&op_lock);
     op_live_clear(&op_runtime_live);
-    pthread_mutex_unlock(&op_lock);
 }
 
 int op_budget(uint64_t *budget, uint64_t *live)
@@ -432,10 +414,7 @@ API uint64_t op_live_bytes(void)
 
 API uint64_t op_peak_bytes(int reset)
 {
-    pthread_mutex_lock(&op_lock);
-    uint64_t n = op_live_peak(&op_runtime_live, reset);
-    pthread_mutex_unlock(&op_lock);
-    return n;
+    return op_live_peak(&op_runtime_live, reset);
 }
 
 API const char *op_phase(const char *name)

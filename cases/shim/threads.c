@@ -38,6 +38,16 @@ static void *work(void *number)
                 abort();
         }
         if (number == (void *)1 && i % 70 == 0) oomproof_disarm();
+        cudaStream_t s = (cudaStream_t)(1 + (intptr_t)number % 5);
+        void *q = (char *)NULL + (4096 << 8) * (1 + (intptr_t)number), *h = NULL;
+        cudaMallocAsync(&q, 4096, s);
+        if (cudaGetLastError() == cudaSuccess) cudaFreeAsync(q, s);
+        if (cudaMallocHost(&h, 64) == cudaSuccess) cudaFreeHost(h);
+        cudaMemcpyAsync(q, tag, 8, cudaMemcpyHostToDevice, s);
+        cudaMemsetAsync(q, 0, 8, s);
+        oomproof_sample(100);
+        if (i % 10 == 0) oomproof_step_begin();
+        (void)oomproof_peak_bytes(i % 100 == 0);
         (void)oomproof_live_bytes();
         (void)oomproof_calls("cuda*");
         (void)oomproof_fired(0);
