@@ -67,7 +67,7 @@ static double draw(uint64_t seed, uint64_t n)
     return (double)((z ^ z >> 31) >> 11) / 9007199254740992.0;
 }
 
-int op_decide(op_rule *rules, uint32_t which, const op_call *call)
+int op_decide(op_rule *rules, uint32_t which, uint64_t *tally, const op_call *call)
 {
     int acts = -1;
     for (uint32_t left = which; left; left &= left - 1) {
@@ -75,6 +75,7 @@ int op_decide(op_rule *rules, uint32_t which, const op_call *call)
         op_rule *r = &rules[i];
         if (!selects(r, call)) continue;
         uint64_t m = ++r->matched;
+        __atomic_store_n(&tally[i], tally[i] + 1, __ATOMIC_RELAXED);
         if (acts >= 0 || m <= r->skip) continue;
         if (r->nth && (r->nth_at_least ? m < r->nth : m != r->nth)) continue;
         if (r->interval && (m - r->skip) % r->interval) continue;

@@ -66,7 +66,7 @@ int op_parse(const char *text, op_rule *out, char *error, size_t error_bytes);
  * many there are. */
 int op_fit(op_rule *r);
 /* Every rule counts the call; the first that matches acts. Index, or -1. which: a bit for each of
- * the rules, those that fit the call. */
-int op_decide(op_rule *rules, uint32_t which, const op_call *call);
+ * the rules, those that fit the call. tally: of each rule, one more for a match. */
+int op_decide(op_rule *rules, uint32_t which, uint64_t *tally, const op_call *call);
 
 #endif

@@ -27,7 +27,8 @@
 pthread_mutex_t op_lock = PTHREAD_MUTEX_INITIALIZER;
 static op_stats own;
 op_stats *op_shared = &own;
-static uint64_t *row; /* of this process in op_shared->matched; NULL: none yet */
+static uint64_t spilled[OP_MAX_RULES];
+static uint64_t *row; /* of this process in op_shared->matched, or spilled; NULL: none yet */
 int op_sticky, op_busy[OP_CALLS];
 __thread int op_inside LOCAL;
 
@@ -36,7 +37,6 @@ static int nrules, wants_device, wants_site;
 static uint64_t forgotten[OP_CALLS]; /* calls counted when the program last reset the counters */
 static __thread char phase[24] LOCAL, site[96] LOCAL;
 __thread unsigned op_names_changed LOCAL = 1; /* counts: the thread said a new phase or tag */
-static uint64_t told[OP_MAX_RULES];           /* matches that op_shared knows of */
 static uint32_t fitting[OP_CALLS];            /* bit of each rule that fits the call */
 static void (*observer)(const char *, uint64_t, void *);
 static void *observer_user;
@@ -98,17 +98,21 @@ static void fork_child(void)
     fork_unlock();
 }
 
-/* Under the lock. */
-static void count_matches(int rule, uint64_t more)
+/* Under the lock: where the matches of this process are counted. */
+static uint64_t *tally(void)
 {
-    if (!row) {
-        uint64_t k = 1 + __atomic_fetch_add(&op_shared->rows_taken, 1, __ATOMIC_RELAXED);
-        row = op_shared->matched[k < OP_STATS_ROWS ? k : 0];
+    if (row) return row;
+    uint64_t k = 1 + __atomic_fetch_add(&op_shared->rows_taken, 1, __ATOMIC_RELAXED);
+    return row = k < OP_STATS_ROWS ? op_shared->matched[k] : spilled;
+}
+
+static void spill(uint32_t which)
+{
+    for (; which; which &= which - 1) {
+        int i = __builtin_ctz(which);
+        __atomic_fetch_add(&op_shared->matched[0][i], spilled[i], __ATOMIC_RELAXED);
+        spilled[i] = 0;
     }
-    if (row == op_shared->matched[0])
-        __atomic_fetch_add(&row[rule], more, __ATOMIC_RELAXED);
-    else
-        OP_WRITE(row[rule], row[rule] + more);
 }
 
 static void __attribute__((constructor)) start(void)
@@ -300,12 +304,8 @@ const op_rule *op_decided(op_call c, cudaStream_t stream, void *caller, void *fr
     c.thread = op_thread_number();
     c.stream = op_stream_number(stream);
     c.device = device;
-    int k = op_decide(rules, fitting[c.id], &c);
-    for (uint32_t left = fitting[c.id]; left; left &= left - 1) {
-        int i = __builtin_ctz(left);
-        count_matches(i, rules[i].matched - told[i]);
-        told[i] = rules[i].matched;
-    }
+    int k = op_decide(rules, fitting[c.id], tally(), &c);
+    if (row == spilled) spill(fitting[c.id]);
     if (k >= 0) {
         __atomic_fetch_add(&op_shared->acted[k], 1, __ATOMIC_RELAXED);
         acting = rules[k];
@@ -313,11 +313,10 @@ const op_rule *op_decided(op_call c, cudaStream_t stream, void *caller, void *fr
     int code = 0, forced = op_forcing && op_force(&c, &code) && k < 0;
     void (*fn)(const char *, uint64_t, void *) = observer;
     void *user = observer_user;
-    uint64_t nth = OP_READ(op_shared->calls[c.id]) - OP_READ(forgotten[c.id]);
     pthread_mutex_unlock(&op_lock);
     if (fn) {
         op_inside++;
-        fn(op_table[c.id].name, nth, user);
+        fn(op_table[c.id].name, OP_READ(op_shared->calls[c.id]) - OP_READ(forgotten[c.id]), user);
         op_inside--;
     }
     if (forced) {
@@ -359,7 +358,6 @@ API int op_arm(const char *text, char *error, size_t error_bytes)
     int n = op_parse(text, fresh, error, error_bytes);
     if (n >= 0) {
         memcpy(rules, fresh, sizeof rules);
-        memset(told, 0, sizeof told);
         nrules = n;
         note_interest();
     }
