@@ -123,7 +123,7 @@ def fits(check, made):
 
 # maps, whose keys are data, and what may be left out
 MAPS = {"verdicts", "by_call", "figures", "files", "lines", "branches"}
-MAY_GO = {"measure", "worst", "budget", "second_site", "why"}
+MAY_GO = {"measure", "worst", "budget", "second_site", "stack", "why"}
 
 
 def strict(check, found, made):

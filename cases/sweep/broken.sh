@@ -10,6 +10,10 @@ chmod +x "$dir/compare"
 swept 0 "0 findings" ++ --compare "$dir/compare" -- "$prog"
 swept 0 "0 findings" ++ --no-fork --compare "$dir/compare" -- "$prog"
 swept 1 "FINDING state drift" "it printed something else" ++ --once --compare false -- "$prog"
+# the way to each point, for the report; the shim's own functions are not in it
+"$build/bin/oomproof" sweep --device sim --json "$dir/way.json" -- "$prog" >"$dir/out" 2>&1
+grep -q '^"[a-z_].*main"' "$dir/way.json" && grep -q '"point":1,.*"stack":0' "$dir/way.json" || { echo "no way to the points:"; cat "$dir/way.json"; bad=1; }
+grep '^"' "$dir/way.json" | grep -q 'op_\|cudaMalloc' && { echo "the shim is in the way to a point"; cat "$dir/way.json"; bad=1; }
 BUG=leak
 export BUG
 swept 1 " 1 findings" "NOT PROVED COMPLETE" ++ --once --jobs 1 --max-findings 1 -- "$prog"

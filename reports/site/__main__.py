@@ -176,7 +176,7 @@ def main():
     summary = {"version": 1, "verdict": verdict(f) or "clean", "notes": i.notes,
                "figures": {k: {"value": v[0], "better": v[1]} for k, v in f.items()},
                "sweeps": [{k: s.get(k) for k in ("fault_points", "sites", "modes", "seconds", "proof", "parts")} for s in i.sweeps],
-               "results": [r for s in i.sweeps for r in s["results"]]}
+               "results": [{k: v for k, v in r.items() if k != "stack"} for s in i.sweeps for r in s["results"]]}
     try:
         if o.html:
             write(o.html, document("oomproof report", body(i, f, [], o.oomproof)))

@@ -90,6 +90,25 @@ void op_print_tally(FILE *f, const op_sweep_file *s, const op_tally *t)
         t->proved ? "; the run after the last point fired nothing" : "; NOT PROVED COMPLETE");
 }
 
+/* Equal stacks are one: of each point the number of its own, from 0. */
+static int stack_of[OP_POINTS];
+
+static void json_stacks(FILE *f, const op_sweep_file *s)
+{
+    static int first[OP_POINTS]; /* the first point of each */
+    int n = 0;
+    fputs("],\n\"stacks\":[", f);
+    for (int i = 0; i < s->npoints; i++) {
+        int k = 0;
+        while (k < n && strcmp(s->point[first[k]].stack, s->point[i].stack) != 0) k++;
+        stack_of[i] = k;
+        if (k < n) continue;
+        first[n++] = i;
+        fputs(k ? ",\n" : "\n", f);
+        op_json_text(f, s->point[i].stack);
+    }
+}
+
 static void json_result(FILE *f, const op_sweep_file *s, int i, const op_tally *t, int full)
 {
     const op_result *r = &s->result[i];
@@ -112,7 +131,10 @@ static void json_result(FILE *f, const op_sweep_file *s, int i, const op_tally *
             fputs(",\"measure\":null,\"worst\":", f);
         op_json_text(f, r->worst);
     }
-    if (r->point < 0) fprintf(f, ",\"budget\":%llu", (unsigned long long)r->budget);
+    if (r->point < 0)
+        fprintf(f, ",\"budget\":%llu", (unsigned long long)r->budget);
+    else
+        fprintf(f, ",\"stack\":%d", stack_of[r->point]);
     if (r->second >= 0) {
         fputs(",\"second_site\":", f);
         op_json_text(f, r->second_site);
@@ -145,6 +167,7 @@ int op_write_json(FILE *f, const op_sweep_file *s, const op_tally *t)
     fputs("],\"kinds\":[", f);
     for (int k = 0, n = 0; k < OP_FAULTS; k++)
         if (s->modes[k]) fprintf(f, "%s\"%s\"", n++ ? "," : "", op_fault_text[k]);
+    json_stacks(f, s);
     fputs("],\"verdicts\":{", f);
     for (int v = 1, n = 0; v < OP_VERDICT_COUNT; v++) {
         int count = runs_with(t, (op_verdict)v);
