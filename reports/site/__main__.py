@@ -58,9 +58,9 @@ def fixtures(i):
     rows = []
     for x in i.fixtures:
         result = i.tests.get(f"field.{x['name']}") or i.tests.get(x["name"], "not run here")
-        rows.append([(x["name"], "m"), (x.get("note", ""), "l"), x["fails"], x.get("expect", ""),
-                     (result, {"passed": "good", "failed": "bad"}.get(result, ""))])
-    return table(["recording", "what it is", "failures", "expected", "test"], rows)
+        rows.append([(x["name"], "m"), (result, {"passed": "good", "failed": "bad"}.get(result, "")), (x.get("note", ""), "l"), x["fails"],
+                     x.get("expect", "")])
+    return table(["recording", "test", "what it is", "failures", "expected"], rows)
 
 
 def parts(i, links):

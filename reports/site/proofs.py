@@ -39,29 +39,37 @@ def coverage(data):
 
 
 def mutants(of):
-    """A row a mutant, a column a case: what each case said of it."""
-    cases = sorted({str(c) for m in of for c in told(m)})
-    column = {c: n for n, c in enumerate(cases, 1)}
-    by_invariant = sorted(of, key=lambda m: (str(m.get("invariant")), str(m.get("mutant"))))
-    head = "".join(f'<th scope=col title="{esc(c)}">{n}</th>' for c, n in column.items())
-    rows, last = [], None
-    for m in by_invariant:
-        if m.get("invariant") != last:
-            last = m.get("invariant")
-            rows.append(f"<tr><th colspan={len(cases) + 3} scope=rowgroup>breaks {esc(last)}: {esc(INVARIANTS.get(last, 'another rule'))}</th></tr>")
-        said = told(m)
-        cells = "".join(f'<td title="{esc(c)}">{MARKS[said[c]]}</td>' if c in said else "<td></td>" for c in cases)
-        caught = "<td class=good>yes</td>" if m.get("caught") else "<td class=bad>NO</td>"
-        rows.append(f'<tr><td class=m>{esc(m.get("mutant"))}</td><td class=l>{esc(m.get("what", ""))}</td>{caught}{cells}</tr>')
-    out = ["<ul class=legend><li><span class=good>&#9679;</span> the case failed by a check: it noticed</li>"
-           "<li>&#9675; injects no fault, and passed as it must</li><li><span class=bad>&#10007;</span> the case was wrong about it</li></ul>",
-           '<details><summary>Mutants and cases, as a matrix</summary><div class="scroll matrix" tabindex=0 role=region aria-label="mutants and cases"><table>'
-           f"<thead><tr><th>mutant</th><th>what it breaks</th><th>caught</th>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>",
-           "<ol>" + "".join(f"<li class=m>{esc(c)}</li>" for c in cases) + "</ol></details>"]
+    """What each breaks and which cases noticed, in words; then a row a mutant and a column a case."""
+    order = sorted(of, key=lambda m: (str(m.get("invariant")), str(m.get("mutant"))))
+    cases = {}  # in the order in which the mutants come to them, so that neighbours have to do with each other
+    for m in order:
+        for c in told(m):
+            cases.setdefault(c, len(cases) + 1)
     missed = [m for m in of if not m.get("caught")]
-    if missed:
-        out.append("<ul>" + "".join(f"<li><span class=bad>{esc(m.get('mutant'))} is not caught</span>, by {esc(m.get('case'))}</li>" for m in missed) + "</ul>")
-    return "".join(out)
+    out = ["<ul>" + "".join(f"<li><span class=bad>{esc(m.get('mutant'))} is not caught</span>, by {esc(m.get('case'))}</li>" for m in missed) +
+           "</ul>" if missed else "", "<details><summary>Each bug, what it breaks, and which cases noticed</summary>"]
+    groups = {}
+    for m in order:
+        groups.setdefault(str(m.get("invariant")), []).append(m)
+    for invariant, inside in groups.items():
+        rule = INVARIANTS.get(int(invariant) if invariant.isdigit() else 0, "another rule")
+        out += [f"<h4>breaks {esc(invariant)}: {esc(rule)}</h4>", table(["bug", "caught", "what it is", "noticed by"], [
+            [(m.get("mutant"), "m"), ("yes", "good") if m.get("caught") else ("NO", "bad"), (m.get("what", ""), "l"),
+             (", ".join(c for c, said in told(m).items() if said == "noticed").replace("_", " "), "l")] for m in inside])]
+    rows = []
+    for invariant, inside in groups.items():
+        rows.append(f"<tr><th colspan={len(cases) + 1} scope=rowgroup class=l>breaks {esc(invariant)}</th></tr>")
+        for m in inside:
+            said = told(m)
+            cells = "".join(f'<td title="{esc(c)}">{MARKS[said[c]]}</td>' if c in said else "<td></td>" for c in cases)
+            rows.append(f'<tr><th scope=row class=m>{esc(m.get("mutant"))}</th>{cells}</tr>')
+    head = "".join(f'<th scope=col title="{esc(c)}">{n}</th>' for c, n in cases.items())
+    return "".join(out) + (
+        "</details><details><summary>Mutants and cases, as a matrix</summary><ul class=legend><li><span class=good>&#9679;</span> the case failed by "
+        "a check: it noticed</li><li>&#9675; injects no fault, and passed as it must</li><li><span class=bad>&#10007;</span> the case was wrong about "
+        'it</li></ul><div class="scroll matrix" tabindex=0 role=region aria-label="mutants and cases"><table>'
+        f"<thead><tr><th>mutant</th>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div><p class=hint>The cases, by the numbers above:</p>"
+        "<ol class=columns>" + "".join(f"<li>{esc(c.replace('_', ' '))}</li>" for c in cases) + "</ol></details>")
 
 
 MARKS = {"noticed": "<span class=good>&#9679;</span>", "passed": "&#9675;", "wrong": "<span class=bad>&#10007;</span>"}

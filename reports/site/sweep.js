@@ -49,7 +49,10 @@
       make('p', `Call ${r[4]} at `, make('code', name(r[2])), ` in the phase \u201c${name(r[3])}\u201d.`));
     const frames = name(r[13]) ? name(r[13]).split(' < ') : [];
     if (frames.length) {
-      panel.append(make('p', 'Called by, the innermost first:'), make('ol', ...frames.map(f => make('li', make('code', f)))));
+      const way = make('p', 'The way there: ');
+      way.className = 'way';
+      frames.reverse().forEach((f, i) => way.append(i ? ' \u2192 ' : '', make('code', f)));
+      panel.append(way);
     }
     panel.append(...of.slice(0, 20).map(x => run(d, x)));
     if (of.length > 20) panel.append(make('p', `${of.length - 20} more runs are in the JSON.`));

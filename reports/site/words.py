@@ -34,7 +34,8 @@ def of_sweep(s):
 def told(i):
     """[(mark, sentence)], the most telling first."""
     out = [x for s in i.sweeps for x in of_sweep(s)]
-    if not i.sweeps:
+    ours = bool(i.logs)  # of this project's trainer: then what was not done can be named
+    if not i.sweeps and ours:
         out.append((NONE, "No sweep was run: whether every call may fail is not known (make demo)."))
     for log in i.logs:
         c = cost(log)
@@ -59,13 +60,13 @@ def told(i):
         caught = sum(bool(m.get("caught")) for m in i.mutants)
         out.append((GOOD if caught == len(i.mutants) else BAD, f"{caught} of {len(i.mutants)} bugs put into the recovery on purpose were noticed "
                     "by the tests."))
-    else:
+    elif ours:
         out.append((NONE, "Bugs put in on purpose (mutants) were not tried (make torture)."))
     for c in i.coverage:
         t = c["total"]
         out.append((GOOD if whole(c) else BAD, "Of the code that recovers, " + ", ".join(
             f"{t[k][0]} of {t[k][1]} {k}" for k in ("lines", "functions", "branches")) + f" run under its tests; {len(c['exclusions'])} exclusions."))
-    if not i.coverage:
+    if not i.coverage and ours:
         out.append((NONE, "Coverage of the recovery was not measured (make coverage)."))
     return out
 
