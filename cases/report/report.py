@@ -56,7 +56,7 @@ with tempfile.TemporaryDirectory() as d:
 
     bad = good[:19] + [result(10, "persistent", "wrong gradient", HOSTILE)]
     run, page, md = report(put("bad.json", sweep(bad, proof=False)))
-    want(run.returncode == 1 and "1 findings" in page and "NOT proved complete" in page, "a finding is the first thing on the page")
+    want(run.returncode == 1 and "1 finding," in page and "NOT proved complete" in page, "a finding is the first thing on the page")
     want(scripts(page) <= SCRIPTS and "wrong gradient" in page, f"hostile names are escaped: {scripts(page) - SCRIPTS}")
     want("wrong gradient" in md and "| findings | 1 |" in md, "the markdown has the finding")
     want(not re.search(r"(?<!\\)<(?!/?details>|/?summary>)|(?<!\\)@|\u2028", md), "and nothing in it is markup, or calls somebody")
@@ -90,7 +90,7 @@ with tempfile.TemporaryDirectory() as d:
                  "because it cannot", "of 1 the counters were lost", "1 of 2 bugs put into the recovery on purpose were noticed",
                  "breaks 7: no other failure than an out-of-memory is retried or split", "is not caught"):
         want(text in page, f"the page says \"{text}\"")
-    want(run.returncode == 1 and "1 mutants not caught, 1 coverage: lines not run" in page, "both are found wrong")
+    want(run.returncode == 1 and "1 mutant not caught, 1 coverage: line not run" in page, "both are found wrong")
     want(scripts(page) <= SCRIPTS, f"and no script: {scripts(page) - SCRIPTS}")
     report(put("coverage.json", coverage()[:200]))
     old = os.path.join(d, "out/summary.json")

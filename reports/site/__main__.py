@@ -51,7 +51,13 @@ def figures(i):
 def verdict(f):
     wrong = [n for n in ("findings", "sweeps not proved complete", "mutants not caught", "tests failed", "coverage: lines not run",
                          "coverage: functions not run", "coverage: branches not run") if f.get(n, (0,))[0]]
-    return ", ".join(f"{f[n][0]} {n}" for n in wrong)
+    return ", ".join(f"{f[n][0]} {singular(n) if f[n][0] == 1 else n}" for n in wrong)
+
+
+def singular(name):
+    for noun in ("findings", "sweeps", "mutants", "tests", "lines", "functions", "branches"):
+        name = name.replace(noun, noun[:-2] if noun == "branches" else noun[:-1])
+    return name
 
 
 def fixtures(i):
