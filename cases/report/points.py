@@ -69,7 +69,8 @@ def without_scripts(c, url):
 
 
 with tempfile.TemporaryDirectory() as d:
-    results = [result(k, m, "leak" if (k, m) == (3, "persistent") else "recovered exactly", HOSTILE if k == 4 else "net/a", stack=0)
+    results = [result(k, m, "leak" if (k, m) == (3, "persistent") else "recovered exactly", HOSTILE if k == 4 else "net/a", stack=0,
+                      **({"why": HOSTILE} if (k, m) == (3, "persistent") else {}))
                for k in range(1, 11) for m in ("once", "persistent")]
     data = json.loads(sweep(results))
     data["stacks"] = ["pt_tensor < main < " + HOSTILE]

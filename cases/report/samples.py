@@ -3,7 +3,7 @@ import html.parser
 import json
 
 # ends tags, attributes, scripts and lines (U+2028), turns the direction of text, calls somebody in a comment
-HOSTILE = "</pre></script><script>alert(1)</script><!--\"'&`|\u2028\u202e\ud800 @everyone <img src=x onerror=alert(1)>"
+HOSTILE = "</pre></script><script>alert(1)</script><!--\"'&`|\u2028\u202e\ud800 @everyone <img src=x onerror=alert(1)>\" onload=alert(1) ' onload=alert(1) \""
 
 # the page's own: by the first line of their text; what is data is a text of JSON
 SCRIPTS = {"/* sweep.js - the fault point that a reader chose: its stack, how it ended, the command that repeats it. Everything from",
@@ -32,7 +32,10 @@ class Reader(html.parser.HTMLParser):
 
     def handle_data(self, text):
         if self.inside == "application/json":
-            json.loads(text)
+            try:
+                json.loads(text)
+            except ValueError:
+                self.scripts.add(f"data that is cut off: {text[-60:]}")
         elif self.inside is not None:
             self.scripts.add(text.strip().partition("\n")[0])
 
@@ -89,5 +92,5 @@ def coverage():
 
 def mutants():
     return "\n".join(json.dumps(m, separators=(",", ":")) for m in (
-        {"mutant": "catch-all", "invariant": 7, "case": "b", "caught": True, "what": HOSTILE, "cases": {"a": "passed", "b": "noticed"}},
+        {"mutant": "catch-all", "invariant": 7, "case": "b", "caught": True, "what": HOSTILE, "cases": {"a": "passed", HOSTILE: "noticed"}},
         {"mutant": HOSTILE, "invariant": 1, "case": "c", "caught": False})) + "\n"
