@@ -10,6 +10,7 @@ from samples import HOSTILE, SCRIPTS, coverage, lines_by_fault, log, mutants, re
 
 OOMPROOF = os.path.join(sys.argv[1], "bin/oomproof")
 failed = 0
+failed_verdicts = 0
 
 
 def want(holds, what):
@@ -52,7 +53,8 @@ with tempfile.TemporaryDirectory() as d:
 
     # shards of one sweep are one; another sweep is another
     run, page, md = report(put("1.json", sweep(good[:10])), put("2.json", sweep(good[10:])), put("3.json", sweep(good, "else")))
-    want("merged from 2 parts" in page and page.count("Every fault point of a step, failed</h2>") == 2, "two shards and another sweep")
+    want("merged from 2 parts" in page and page.count(">Every fault point of a step, failed: train (oom)</h2>") == 1 and
+         page.count(">Every fault point of a step, failed: else (oom)</h2>") == 1, "two shards and another sweep")
 
     bad = good[:19] + [result(10, "persistent", "wrong gradient", HOSTILE)]
     run, page, md = report(put("bad.json", sweep(bad, proof=False)))
@@ -60,6 +62,16 @@ with tempfile.TemporaryDirectory() as d:
     want(scripts(page) <= SCRIPTS and "wrong gradient" in page, f"hostile names are escaped: {scripts(page) - SCRIPTS}")
     want("wrong gradient" in md and "| findings | 1 |" in md, "the markdown has the finding")
     want(not re.search(r"(?<!\\)<(?!/?details>|/?summary>)|(?<!\\)@|\u2028", md), "and nothing in it is markup, or calls somebody")
+
+    for verdict, means in re.findall(r'X\([A-Z]+, "([a-z ]+)", 1,\s+((?:"[^"]*"\s*)+)\)', open(os.path.join(
+            os.path.dirname(os.path.abspath(__file__)), "../../shim/sweep/sweep.h"), encoding="utf-8").read().replace("\\\n", "\n")):
+        run, page, md = report(put("one.json", sweep(good[:3] + [result(9, "once", verdict)])))
+        says = "".join(re.findall('"([^"]*)"', means))
+        want(f"<p>{says}</p>" in page and page.count("<h4 class=bad>") == 1, f"what \"{verdict}\" means is what the sweep says: {says}")
+        failed_verdicts += 1
+    want(failed_verdicts == 9, f"{failed_verdicts} kinds of findings")
+    run, page, md = report(put("all.json", sweep([result(k, "once", "leak") for k in range(1, 30)])))
+    want("leak, 29 times" in page and "28 more of these" in page and page.count("<details open id=") == 1, "findings of one kind are one heading")
 
     # cut short and missing
     run, page, md = report(put("cut.json", sweep(good)[:400]), put("killed.jsonl", log(3, False) + '{"batch":3,"poi'),

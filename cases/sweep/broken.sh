@@ -22,6 +22,17 @@ swept 1 "FINDING leak" "512 device bytes more" ++ --once -- "$prog"
 repeat=$(sed -n 's/^  repeat: oomproof //p' "$dir/out" | head -1)
 eval "\"$build/bin/oomproof\" $repeat" >"$dir/out" 2>&1 && { echo "the repeat line finds nothing: $repeat"; bad=1; }
 grep -q "FINDING leak" "$dir/out" || { echo "the repeat line finds something else: $repeat"; cat "$dir/out"; bad=1; }
+# what CI reads: each run a test, a finding with its reason and the command that repeats it
+swept 1 "FINDING leak" ++ --once --junit "$dir/junit.xml" -- "$prog"
+python3 - "$dir/junit.xml" "$dir/json" <<'E' || { cat "$dir/junit.xml"; bad=1; }
+import json, sys, xml.etree.ElementTree as xml
+suite, sweep = xml.parse(sys.argv[1]).getroot(), json.load(open(sys.argv[2]))
+tests, failures = suite.findall("testcase"), suite.findall("testcase/failure")
+assert len(tests) == int(suite.get("tests")) == len(sweep["results"]) > 1, suite.attrib
+assert len(failures) == int(suite.get("failures")) == len(sweep["findings"]) > 0, suite.attrib
+for f, x in zip(failures, sweep["findings"]):
+    assert f.get("message") == x["verdict"] and x["why"] in f.text and x["repeat"] in f.text, f.text
+E
 BUG=swallow
 swept 1 "FINDING state drift" "it printed something else" ++ --once -- "$prog"
 BUG=loses-half

@@ -1,9 +1,21 @@
 """sweeps.py - a sweep as a picture: a column a fault point, in the order of the step, and in it a cell for each way of
 failing. A script shows the stack and the command of the one that is chosen; without it there is the table of call sites."""
+import os
+
 from page import VERDICTS, count, data, esc, mark, number, script, table
 
 MOST = 60  # letters of one site; more are counted
 MANY = 800  # points of which each is small
+MEANS = {  # what shim/sweep/sweep.h says of each finding
+    "not judged": "the run ended before it could be judged",
+    "wrong gradient": "only the gradient of the pieces that ran last is left, or a piece counts twice or not at all",
+    "leak": "memory that the failed attempt held is never given back: every failure makes the next one likelier",
+    "swallowed": "an error was taken for an out-of-memory, or not noticed: a bug goes on as if it were recovery",
+    "state drift": "something else than the gradient is not what it was without the failure",
+    "unbounded retries": "it is tried again and again: the pieces do not get smaller, or come back",
+    "hang": "the step does not come to its end",
+    "crash": "the process does not survive the failure",
+    "did not fire": "the run took another way and never came to this point"}
 WORDS = {"once": "fails once", "persistent": "fails, and all later ones", "budget": "a smaller card"}
 
 
@@ -17,7 +29,7 @@ def letters(results):
         else:
             runs.append((letter, kind, [r]))
     for letter, kind, of in runs:
-        link = f'<a class={kind} href="#point{esc(of[0].get("point"))}">' if kind == "bad" else f"<span class={kind}>"
+        link = f'<a class={kind} href="#{esc(anchor(of[0]))}">' if kind == "bad" else f"<span class={kind}>"
         end = "</a>" if kind == "bad" else "</span>"
         if len(results) > MOST or len(of) > 12:
             out.append(f"{link}{letter}&times;{len(of)}{end} ")
@@ -147,11 +159,40 @@ def budgets(sweep):
             "</summary>" + table(["memory", "verdict", "retries", "splits", "points left out"], rows) + "</details>")
 
 
-def finding(f):
-    return (f'<details open id="point{esc(f.get("point"))}"><summary class=bad>{esc(f.get("verdict"))}: point '
-            f'{esc(f.get("point"))}, {esc(f.get("call"))} at {esc(f.get("site"))} ({esc(f.get("phase"))}, '
-            f'{esc(f.get("bytes"))} bytes), {esc(f.get("fault"))} {esc(f.get("mode"))}</summary><p>{esc(f.get("why"))}</p>'
+def finding(f, shown):
+    at = f"a budget of {number(f.get('budget')):,} bytes" if "budget" in f else (
+        f"point {f.get('point')}, {f.get('call')} at {f.get('site')} ({f.get('phase')}, {number(f.get('bytes')):,} bytes), "
+        f"{f.get('fault')} {f.get('mode')}")
+    return (f'<details{" open" if shown else ""} id="{esc(anchor(f))}"><summary>{esc(at)}</summary><p>{esc(f.get("why"))}</p>'
             f'<p>Repeat it by</p><pre>{esc(f.get("repeat"))}</pre></details>')
+
+
+def anchor(f):
+    return f"point{f.get('point')}{f.get('fault')}{f.get('mode')}{f.get('budget', '')}{f.get('second_site', '')}"
+
+
+def found(findings):
+    """By what went wrong; the first of each kind is open."""
+    if not findings:
+        return ""
+    kinds, out = {}, ["<h3>What went wrong</h3>"]
+    for f in findings:
+        kinds.setdefault(str(f.get("verdict")), []).append(f)
+    for verdict, of in sorted(kinds.items(), key=lambda k: -len(k[1])):
+        out.append(f"<h4 class=bad>{esc(verdict)}, {count(len(of), 'time')}</h4><p>{esc(MEANS.get(verdict, ''))}</p>{finding(of[0], True)}")
+        if len(of) > 1:
+            out.append(f"<details><summary>{len(of) - 1:,} more of these</summary>{''.join(finding(f, False) for f in of[1:500])}"
+                       + (f"<p class=note>{len(of) - 500:,} more are in the JSON.</p>" if len(of) > 500 else "") + "</details>")
+    return "".join(out)
+
+
+def proof(sweep):
+    if not sweep["proof"]:
+        return "NOT proved complete"
+    points = {r.get("point") for r in of_points(sweep)}
+    part = points and len(points) < number(sweep.get("fault_points"))
+    return ("of the points that were asked for none was left out" if part else "no point was left out") + \
+        ": the run after the last one fired nothing"
 
 
 def section(sweep, index=0):
@@ -159,23 +200,32 @@ def section(sweep, index=0):
     counts = {}
     for r in sweep["results"]:
         counts[r.get("verdict")] = counts.get(r.get("verdict"), 0) + 1
-    proof = "no point was left out: the run after the last one fired nothing" if sweep["proof"] else "NOT proved complete"
     parts = f", merged from {len(sweep['parts'])} parts" if len(sweep["parts"]) > 1 else ""
     out = [f"<p class=m>{esc(sweep.get('command', ''))}</p>"] if sweep.get("command") else []
     out += [f"<p>{count(sweep.get('fault_points'), 'fault point')} at {count(sweep.get('sites'), 'call site')}, "
-            f"{count(len(sweep['results']), 'run')}{parts}, {count(len(findings), 'finding')}, {number(sweep['seconds']):.1f} s; {proof}.</p>",
+            f"{count(len(sweep['results']), 'run')}{parts}, {count(len(findings), 'finding')}, {number(sweep['seconds']):.1f} s; "
+            f"{proof(sweep)}.</p>",
             table(["verdict", "letter", "runs"], [[(v, mark(v)[1]), mark(v)[0], n] for v, n in sorted(counts.items(), key=str)])]
-    out += [finding(f) for f in findings[:500]]
-    if len(findings) > 500:
-        out.append(f"<p class=note>{len(findings) - 500} more findings are in the JSON.</p>")
     if results:
         name = f"sweep{index}"
         again = f"{sweep.get('options') or 'oomproof sweep'} --point N --once -- {sweep.get('command', '')}"
         out += ["<h3>Every fault point</h3>", picture(results, name), data(name, packed(sweep, results)),
                 "<details><summary>By call site, as a table, and how to repeat any point</summary>",
                 f"<p>Point N alone, for good with <code>--persistent</code>:</p><pre>{esc(again)}</pre>", by_site(results), "</details>"]
-    out.append(budgets(sweep))
+    out += [found(findings), budgets(sweep)]
     return "".join(out)
+
+
+def titles(sweeps):
+    """One title, or where there are several sweeps one each, by program and faults."""
+    if len(sweeps) == 1:
+        return ["Every fault point of a step, failed"]
+    out = []
+    for s in sweeps:
+        program = next((os.path.basename(w) for w in str(s.get("command", "")).split() if "=" not in w), "")
+        kinds = ", ".join(sorted({str(r.get("fault")) for r in s["results"]}))
+        out.append(f"Every fault point of a step, failed: {program}" + (f" ({kinds})" if kinds else ""))
+    return out
 
 
 def code():

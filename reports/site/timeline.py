@@ -171,9 +171,16 @@ def batch(rows, base, index, ended):
         if w > 26:
             out.append(f'<g data-x="{x + w / 2:.2f}" transform="translate({x + w / 2:.2f} 0)"><text y=233 text-anchor=middle '
                        f"style='font-size:11px'>{esc(SHORT.get(phase, phase)[:10])}</text></g>")
-    for k, t in enumerate(attempts(rows)):
+    labels = []  # neighbours that are too close are one label
+    for k, t in enumerate(attempts(rows), 1):
         x = place(t, begin, end)
-        out.append(f'<g data-x="{x + 3:.2f}" transform="translate({x + 3:.2f} 0)"><text y=256 style="font-size:11px">{k + 1}</text></g>')
+        if labels and x - labels[-1][0] < 9 * len(str(k)) + 16:
+            labels[-1][2] = k
+        else:
+            labels.append([x, k, k])
+    for x, first, last in labels:
+        out.append(f'<g data-x="{x + 3:.2f}" transform="translate({x + 3:.2f} 0)"><text y=256 style="font-size:11px">{first}'
+                   f'{f"&ndash;{last}" if last > first else ""}</text></g>')
     key = "".join(f"<li><i class=key style='background:var(--t{k % 7})'></i> {esc(name)}</li>" for k, name in enumerate(layers))
     words = (f"{number(ended.get('points')):,} points in {count(ended.get('attempts'), 'attempt')}, {number(ended.get('trained')):,} trained; "
              f"{mib(top)} at most, {mib(base)} before it; {count(len(fails), 'failed call')}, {end - begin:.2f} s")

@@ -53,6 +53,19 @@ static void repeat(FILE *f, const op_result *r, const op_tally *t)
                 t->command);
 }
 
+static const char *repeat_text(const op_result *r, const op_tally *t)
+{
+    static char command[2048];
+    FILE *m = fmemopen(command, sizeof command, "w");
+    command[0] = 0;
+    if (m) {
+        repeat(m, r, t);
+        fclose(m);
+        command[sizeof command - 1] = 0;
+    }
+    return command;
+}
+
 void op_print_tally(FILE *f, const op_sweep_file *s, const op_tally *t)
 {
     for (int i = 0; i < s->nresults; i++) {
@@ -145,14 +158,7 @@ static void json_result(FILE *f, const op_sweep_file *s, int i, const op_tally *
     }
     if (full) {
         fputs(",\"repeat\":", f);
-        char command[2048] = "";
-        FILE *m = fmemopen(command, sizeof command, "w");
-        if (m) {
-            repeat(m, r, t);
-            fclose(m);
-            command[sizeof command - 1] = 0;
-        }
-        op_json_text(f, command);
+        op_json_text(f, repeat_text(r, t));
     }
     fputc('}', f);
 }
@@ -215,6 +221,8 @@ int op_write_junit(FILE *f, const op_sweep_file *s, const op_tally *t)
         if (op_verdict_finding[r->verdict]) {
             fprintf(f, "<failure message=\"%s\">", op_verdict_text[r->verdict]);
             op_xml(f, r->why);
+            fputs("\nrepeat: ", f);
+            op_xml(f, repeat_text(r, t));
             fputs("</failure>", f);
         }
         fputs("</testcase>\n", f);
