@@ -83,7 +83,8 @@ with tempfile.TemporaryDirectory() as d:
     # lines by fault: how many at each, named where a set of faults comes first, and those that none reached
     run, page, md = report(put("faults.json", lines_by_fault()))
     for text in ("3 faults reached 3 of 5 lines", "<details><summary>2</summary><ul class=faults><li>cudaMalloc net/a #1 once</li>",
-                 '<a href="#f0l1" title="the same faults as at line 1">2</a>', "<summary>1/2</summary><ul class=faults><li>branch 1: 1 faults</li><li>branch 2: <span class=bad>no fault</span></li>", "1 faults left no counters",
+                 '<a href="#f0l1" title="the same faults as at line 1">2</a>', '<summary>1/2</summary><ul class=faults><li>branch 1: <a href="#f0l2" title="the same faults as at line 2">1 fault</a></li>'
+                 '<li>branch 2: <span class=bad>no fault</span></li>', "1 faults left no counters",
                  "Never reached by an injected fault: 2 lines", "trainer/recovery/a.c:3</a> <code>before();</code></li>",
                  "1 of 2 branches", "Never taken by an injected fault: 1 branches of lines that one reached", "a.c:2</a>, branch 2: <code>"):
         want(text in page, f"the page says \"{text}\"")

@@ -1,6 +1,6 @@
 """reached.py - the recovery path, beside each line the injected faults that reached it; and the lines that none reached. From
 the JSON of scripts/faultlines.py."""
-from page import esc
+from page import count, esc
 
 
 def names(runs, faults):
@@ -24,17 +24,27 @@ def names(runs, faults):
     return f"<ul class=faults>{''.join(out)}</ul>"
 
 
-def taken(line, branches, faults):
-    """Of a line with branches: how many of them some fault took, and by how many faults, branch by branch."""
+def same(number, told, key, n):
+    return f'<a href="#f{number}l{told[key]}" title="the same faults as at line {told[key]}">{n}</a>'
+
+
+def taken(number, line, branches, faults, told):
+    """Of a line with branches: how many of them some fault took, and which faults, branch by branch."""
     of = {where.split(":")[1]: runs for where, runs in branches.items() if where.split(":")[0] == line and ":" in where}
     if not of:
         return ""
-    rows = "".join(f"<li>branch {esc(n)}: " + (f"{len(runs)} faults" if runs else "<span class=bad>no fault</span>") + "</li>"
-                   for n, runs in of.items())
-    few = [runs for runs in of.values() if runs and len(runs) <= 8]
-    told = "".join(f"<li>branch {esc(n)}:{names(runs, faults)}</li>" for n, runs in of.items() if runs and len(runs) <= 8)
-    return (f"<details><summary>{sum(map(bool, of.values()))}/{len(of)}</summary><ul class=faults>{rows}</ul>"
-            + (f"<p>Where at most 8 took it:</p><ul class=faults>{told}</ul>" if few else "") + "</details>")
+    rows = []
+    for n, runs in of.items():
+        key = tuple(runs)
+        if not runs:
+            says = "<span class=bad>no fault</span>"
+        elif key in told:
+            says = same(number, told, key, count(len(runs), "fault"))
+        else:
+            told[key] = line
+            says = f"{count(len(runs), 'fault')}{names(runs, faults)}"
+        rows.append(f"<li>branch {esc(n)}: {says}</li>")
+    return (f"<details><summary>{sum(map(bool, of.values()))}/{len(of)}</summary><ul class=faults>{''.join(rows)}</ul></details>")
 
 
 def listing(number, name, f, faults):
@@ -46,11 +56,11 @@ def listing(number, name, f, faults):
         elif runs:
             key = tuple(runs)
             if key in told:
-                cell = f'<a href="#f{number}l{told[key]}" title="the same faults as at line {told[key]}">{len(runs)}</a>'
+                cell = same(number, told, key, len(runs))
             else:
                 told[key] = n
                 cell = f"<details><summary>{len(runs)}</summary>{names(runs, faults)}</details>"
-        rows.append(f'<tr id="f{number}l{n}"><td{kind}>{cell}</td><td>{taken(str(n), f["branches"], faults)}</td><td>{n}</td>'
+        rows.append(f'<tr id="f{number}l{n}"><td{kind}>{cell}</td><td>{taken(number, str(n), f["branches"], faults, told)}</td><td>{n}</td>'
                     f"<td class=m><code>{esc(text)}</code></td></tr>")
     hit = len(f["lines"]) - len(f["never"])
     return (f"<details class=source><summary>{esc(name)}: {hit} of {len(f['lines'])} lines reached</summary><div class=scroll tabindex=0><table><thead><tr>"

@@ -1,6 +1,6 @@
 """timeline.py - device memory over time, from a trace: the whole run as a line, each recovered batch by what holds the memory,
 with its phases, failures and releases. Pictures for everybody, which a script makes ones to zoom and to move."""
-from page import count, esc, mib, number, script
+from page import count, esc, mib, number, script, table
 
 WIDE, HIGH = 902, 204
 COLUMNS = 7200  # 8 for each of the picture's own: what is there to be seen when it is zoomed
@@ -211,12 +211,55 @@ def recovered(rows):
     return "".join(out)
 
 
+def spent(rows):
+    """phase -> [seconds of attempts that counted, of attempts that failed]; the way back after a failure is the failure's."""
+    out, mine, wrong, ended, before = {}, {}, False, False, None
+
+    def close():
+        for phase, seconds in mine.items():
+            out.setdefault(phase, [0.0, 0.0])[wrong] += seconds
+        mine.clear()
+
+    for t, _, _, _, e in rows:
+        phase = str(e.get("phase") or "none") if "call" in e else None
+        if before is not None:
+            mine[before[1]] = mine.get(before[1], 0) + max(0.0, t - before[0])
+        if ended and phase not in ("stage", "split", "commit", None):
+            close()
+            wrong = ended = False
+        if phase is None:
+            close()
+            wrong, ended, before = False, False, (t, "none")
+            continue
+        wrong |= bool(e.get("result"))
+        ended |= phase in ("stage", "split", "commit")
+        before = (t, phase)
+    close()
+    return out
+
+
+def times(rows):
+    of = {k: v for k, v in spent(rows).items() if sum(v) > 0}
+    total = sum(map(sum, of.values()))
+    if not total:
+        return ""
+    most, cells = max(map(sum, of.values())), []
+    for phase, (good, bad) in sorted(of.items(), key=lambda x: -sum(x[1])):
+        bars = (f"<span class=bar style='width:{8 * good / most:.2f}em'></span>" if good else "") + (
+            f"<span class='bar fail' style='width:{8 * bad / most:.2f}em'></span>" if bad else "")
+        cells.append([phase, f"{good:.4f}", f"{bad:.4f}", f"{100 * (good + bad) / total:.1f} %", ("html", bars, "bars")])
+    lost = sum(bad for _, bad in of.values())
+    return (f"<h3>Where the time went</h3><p class=hint>Seconds of each phase, by the program's own names; striped: of attempts that failed and of "
+            f"the way back from them, {100 * lost / total:.1f} % of {total:.2f} s together.</p>" +
+            table(["phase", "attempts that counted", "attempts that failed", "share", ""], cells))
+
+
 def section(traces):
     out = []
     for trace in traces:
         rows = calls(trace["events"])
         if rows:
-            out += [picture(trace, rows), recovered(rows)]
+            out += [picture(trace, rows), times(rows), recovered(rows)]
     return "".join(out)
 
 
