@@ -138,6 +138,13 @@ with tempfile.TemporaryDirectory() as d:
     run = compare(two, one)
     want(run.returncode == 0 and "findings: 1 -> 0  better" in run.stdout, f"better: {run.stdout}")
     want(compare(one, one).stdout.strip() == "nothing differs", "the same")
+    few = [result(k, site=f"net/{k}") for k in range(1, 6)]
+    run = compare(put("few.json", sweep(few)), put("others.json", sweep(few[2:] + [result(11, site="net/11"), result(
+        12, "once", "leak", "net/\x1b[2J")])))
+    for text in ("2 runs of fault points that are new:", "2 runs of fault points that are gone:", "  cudaMalloc net/1 call 1 once oom: recovered "
+                 "exactly\n", "leak  WORSE"):
+        want(run.returncode == 1 and text in run.stdout, f"\"{text}\" of: {run.stdout}")
+    want("\x1b" not in run.stdout and "\\u001b[2J" in run.stdout, "what a terminal would obey is shown")
     report(one)
     summary = os.path.join(d, "out/summary.json")
     want(json.load(open(summary, encoding="utf-8"))["verdict"] == "clean" and compare(summary, summary).returncode == 0, "summary.json")

@@ -182,8 +182,9 @@ def batch(rows, base, index, ended):
         out.append(f'<g data-x="{x + 3:.2f}" transform="translate({x + 3:.2f} 0)"><text y=256 style="font-size:11px">{first}'
                    f'{f"&ndash;{last}" if last > first else ""}</text></g>')
     key = "".join(f"<li><i class=key style='background:var(--t{k % 7})'></i> {esc(name)}</li>" for k, name in enumerate(layers))
-    words = (f"{number(ended.get('points')):,} points in {count(ended.get('attempts'), 'attempt')}, {number(ended.get('trained')):,} trained; "
-             f"{mib(top)} at most, {mib(base)} before it; {count(len(fails), 'failed call')}, {end - begin:.2f} s")
+    how = ("the run was stopped within it" if ended.get("stopped") else f"{number(ended.get('points')):,} points in "
+           f"{count(ended.get('attempts'), 'attempt')}, {number(ended.get('trained')):,} trained")
+    words = (f"{how}; {mib(top)} at most, {mib(base)} before it; {count(len(fails), 'failed call')}, {end - begin:.2f} s")
     return (f"<details{' open' if not index else ''}><summary>Batch {index_of(ended)}: {words}</summary><ul class=legend>{key}"
             "<li><b class=bad>&#9660;</b> a call failed</li><li><b class=good>&#9650;</b> all of the batch given back</li>"
             "<li>numbers: where each attempt begins</li>"
