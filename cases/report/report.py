@@ -79,6 +79,7 @@ with tempfile.TemporaryDirectory() as d:
     for text in ("the sweep was cut short", "no summary", "after 3 batches", "line 4 is not whole", "No such file", "left out"):
         want(text in page, f"the page says \"{text}\"")
     want(run.returncode == 0, f"what is missing is no finding: {run.returncode}")
+    want("nothing was found wrong in what is here, but 5 parts are missing or cut short" in page and "but 5 parts" in md, "but it is said at once")
 
     # lines by fault: how many at each, named where a set of faults comes first, and those that none reached
     run, page, md = report(put("faults.json", lines_by_fault()))

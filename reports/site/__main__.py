@@ -54,6 +54,15 @@ def verdict(f):
     return ", ".join(f"{f[n][0]} {singular(n) if f[n][0] == 1 else n}" for n in wrong)
 
 
+def headline(i, f):
+    """✓ or ✗, and why: what is missing does not make it right."""
+    bad = verdict(f)
+    if bad:
+        return f"✗ {bad}"
+    return "✓ nothing was found wrong" + (f" in what is here, but {len(i.notes)} parts are missing or cut short" if len(i.notes) > 1 else
+                                          " in what is here, but one part is missing or cut short" if i.notes else "")
+
+
 def singular(name):
     for noun in ("findings", "sweeps", "mutants", "tests", "lines", "functions", "branches"):
         name = name.replace(noun, noun[:-2] if noun == "branches" else noun[:-1])
@@ -113,7 +122,7 @@ def body(i, f, links, oomproof):
     nav = "".join(f'<li><a href="#{name}">{esc(title)}</a></li>' for name, title, _, _ in of)
     return "".join([
         "<header><h1>Does training survive running out of GPU memory?</h1>", words.intro(i),
-        f'<p class="verdict {"bad" if bad else "good"}">{"&#10007; " + esc(bad) if bad else "&#10003; nothing was found wrong"}</p>',
+        f'<p class="verdict {"bad" if bad else "good"}">{esc(headline(i, f))}</p>',
         words.facts(i), f"<h3>What is missing here</h3>{missing}" if missing else "",
         f"</header><nav aria-label='sections'><ul>{nav}</ul></nav><main>",
         *(f'<section><h2 id="{name}">{esc(title)}</h2><p class=what>{esc(what)}</p>{markup}</section>' for name, title, what, markup in of),
@@ -125,8 +134,7 @@ def markdown(i, f):
     def plain(x):
         text = "".join(c if c.isprintable() else " " for c in str(x))
         return "".join(f"\\{c}" if c in "\\`*_[]<>&|#@!~" else c for c in text)[:400]
-    bad = verdict(f)
-    lines = [f"**oomproof: {'✗ ' + bad if bad else '✓ nothing was found wrong'}**", ""]
+    lines = [f"**oomproof: {headline(i, f)}**", ""]
     lines += [f"* {mark} {plain(text)}" for mark, text in words.told(i)]
     found = [x for s in i.sweeps for x in s["findings"]]
     for x in found[:20]:
@@ -194,7 +202,7 @@ def main():
     except OSError as e:
         print(f"oomproof: error: {o.html or o.out}: {e.strerror}", file=sys.stderr)
         return 7
-    print(f"oomproof: {os.path.join(o.out, 'index.html')}: {verdict(f) or 'nothing was found wrong'}", file=sys.stderr)
+    print(f"oomproof: {os.path.join(o.out, 'index.html')}: {headline(i, f)[2:]}", file=sys.stderr)
     return int(bool(verdict(f)))
 
 
