@@ -61,7 +61,7 @@ function batchWords(r) {
   const retries = numberOf(r, "retries"), seconds = numberOf(r, "seconds");
   let text = `Batch ${shown(r.batch)}: ${shown(r.points)} points in ${shown(r.attempts)} attempts, `;
   text += retries ? `${count(retries)} of them failed and were recovered` : "none of which failed and was recovered";
-  text += ` (${shown(r.splits_scene)} splits by scene, ${shown(r.splits_space)} in space); `;
+  text += ` (${shown(r.splits_scene)} ${r.splits_scene === 1 ? "split" : "splits"} by scene, ${shown(r.splits_space)} in space); `;
   text += `${shown(r.trained)} points trained, ${shown(r.dropped)} dropped.`;
   if (seconds) text += ` Recovery took ${percent(numberOf(r, "seconds_recover") / seconds)} of its ${shown(seconds)} s.`;
   if (Number.isFinite(r.bytes_peak)) text += ` Peak ${mib(r.bytes_peak / 1024)} of device memory.`;
