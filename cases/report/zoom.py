@@ -1,5 +1,6 @@
 """zoom.py BUILD BISECTOR - device memory over time: a picture without scripts; with them, zoomed and moved by buttons, keys, the
 wheel and by dragging."""
+import json
 import os
 import re
 import subprocess
@@ -121,14 +122,16 @@ def keys(c):
 
 def cut_short(d):
     """A trace that ends a little after the failure, as that of a killed run: the page says so, and has what is there."""
-    whole = next(os.path.join(d, n) for n in os.listdir(d) if n.startswith("<script"))
-    with open(whole, "rb") as f:
-        records = [f.read(64) for _ in range(os.path.getsize(whole) // 64)]
-    # shim/trace/format.h: an event's kind, 3, is at 60, its result at 24
-    failure = next(i for i, r in enumerate(records) if r[60] == 3 and r[24:28] != bytes(4))
-    with open(os.path.join(d, "killed"), "wb") as f:
-        f.write(b"".join(records[:failure + 100]) + bytes(6400))
-    run = subprocess.run([os.path.join(BUILD, "bin/oomproof"), "report", "-o", os.path.join(d, "of-killed"), os.path.join(d, "killed")],
+    whole, program = next(os.path.join(d, n) for n in os.listdir(d) if n.startswith("<script")), os.path.join(BUILD, "bin/oomproof")
+    events = subprocess.run([program, "trace", whole, "--json"], capture_output=True, text=True, check=True).stdout.splitlines()
+    failure = next(i for i, e in enumerate(events) if json.loads(e).get("result"))
+    reader = os.path.join(d, "reader")  # in the place of `oomproof trace`
+    with open(reader, "w", encoding="utf-8") as f:
+        f.write(f"#!/bin/sh\nexec head -n {failure + 100} '{d}/events'\n")
+    with open(os.path.join(d, "events"), "w", encoding="utf-8") as f:
+        f.write("\n".join(events) + "\n")
+    os.chmod(reader, 0o755)
+    run = subprocess.run([program, "report", "-o", os.path.join(d, "of-killed"), "--oomproof", reader, whole],
                          capture_output=True, text=True, check=False)
     with open(os.path.join(d, "of-killed/index.html"), encoding="utf-8") as f:
         text = f.read()
