@@ -2,11 +2,12 @@
 
 A warm step of one generated scene, and what the first launch of the trainer's kernels costs with an empty cache of
 compiled kernels and with a full one (that step less a warm one); what the shim adds to a call over the direct call, with
-no rule, ten rules, a trace and a recording; a long recording through the models of allocators; the sweep of the demo's step, by forking with and without pruning, against one run for
+no rule, ten rules, a trace and a recording; a long recording through the models of allocators; a page of 10,000 fault points in a browser; the sweep of the demo's step, by forking with and without pruning, against one run for
 each fault point (a sample of them, scaled)."""
 import json
 import math
 import os
+import re
 import statistics
 import subprocess
 import tempfile
@@ -103,6 +104,15 @@ def replay_rows(directory):
     row("stream_replay", min(speed.values()), "million events a second", 1, file_and_four_models=round(whole, 2), **speed)
 
 
+def report_rows():
+    """A page of 10,000 fault points in a browser, until it is drawn."""
+    out = subprocess.run(["python3", "cases/report/points.py", "build", "cases/bisector"], cwd=ROOT, check=False, capture_output=True,
+                         text=True).stdout
+    found = re.search(r"drawn after ([0-9., ]+) s", out)
+    if found:
+        row("report_of_10000_points_opens", statistics.median(map(float, found[1].split(", "))), "s", 2)
+
+
 def translated_rows():
     """Kernels on the simulated device against the same bodies built for the host, where a loop takes the threads' place."""
     subprocess.run(["cmake", "--build", "build", "--target", "bench_translated"], cwd=ROOT, check=True,
@@ -120,6 +130,7 @@ def translated_rows():
 with tempfile.TemporaryDirectory() as directory:
     shim_rows(directory)
     replay_rows(directory)
+    report_rows()
     translated_rows()
     cache = os.path.join(directory, "cache")
     cold = steps(cache, 1, directory)[0]["seconds"]

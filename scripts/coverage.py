@@ -1,5 +1,7 @@
 """coverage.py FOLDER - reads gcov's counters of the recovery path, lists what did not run (file:line) and exits 1
-when a line, function or branch is missing that cases/coverage/exclusions does not name. FOLDER holds the .gcno and .gcda files. With --ran FUNCTION FOLDER: exit 0 when that function ran."""
+when a line, function or branch is missing that cases/coverage/exclusions does not name. FOLDER holds the .gcno and .gcda files. With --json OUT and
+--said FILE the same goes to OUT, for the report; a line of FILE is `ran N`, `failed CASE` or `lost CASE`, whose counters are
+lost because only SIGKILL ended it. With --ran FUNCTION FOLDER: exit 0 when that function ran."""
 import glob, json, os, subprocess, sys
 
 MOST_EXCLUSIONS = 5
@@ -32,16 +34,33 @@ def gcov(objects):
                     yield name, f
 
 
-def main(objects):
+def told(path):
+    """What coverage.sh says of the cases that it ran."""
+    out = {"runs": 0, "failed": [], "lost": []}
+    for line in open(path) if path else ():
+        kind, _, rest = line.strip().partition(" ")
+        if kind == "ran":
+            out["runs"] += int(rest)
+        elif kind in out:
+            out[kind].append(rest)
+    return out
+
+
+def nothing():
+    return {"lines": [0, 0], "functions": [0, 0], "branches": [0, 0]}
+
+
+def main(objects, json_path=None, said_path=None):
     known, used, missing, stale = read_exclusions(), set(), [], []
-    total = {"lines": [0, 0], "functions": [0, 0], "branches": [0, 0]}
+    total, by_file, cases = nothing(), {}, told(said_path)
 
     def count(kind, ran, where, text, what, told=1):
         if not ran and (where[0], text) in known:
             used.add((where[0], text))
             return
-        total[kind][0] += bool(ran)
-        total[kind][1] += 1
+        for of in (total, by_file.setdefault(where[0], nothing())):
+            of[kind][0] += bool(ran)
+            of[kind][1] += 1
         if not ran and told:  # a line that did not run says it for its branches
             missing.append((*where, f"{what}: {text}"))
 
@@ -67,9 +86,19 @@ def main(objects):
         print(f"{EXCLUSIONS}: excluded, and runs or is not there: {key[0]}: {key[1]}")
     print("coverage of the recovery path: " + ", ".join(
         f"{a} of {b} {kind} ({100 * a / max(b, 1):.1f} %)" for kind, (a, b) in total.items()) +
-        f"; {len(known)} exclusions (at most {MOST_EXCLUSIONS})")
+        f"; {len(known)} exclusions (at most {MOST_EXCLUSIONS}); the counters of {len(cases['lost'])} cases were lost")
     for (name, line), reason in known.items():
         print(f"  excluded: {name}: {line} ({reason})")
+    if json_path:
+        out = {"coverage": 1, "total": total, "files": by_file, "runs": cases["runs"], "failed": cases["failed"], "lost": cases["lost"],
+               "exclusions": [{"file": name, "line": line, "reason": reason} for (name, line), reason in known.items()],
+               "most_exclusions": MOST_EXCLUSIONS,
+               "missing": [f"{name}:{where}: {what}" for name, where, what in sorted(set(missing))]}
+        os.makedirs(os.path.dirname(json_path) or ".", exist_ok=True)
+        with open(f"{json_path}.{os.getpid()}.tmp", "w") as f:
+            json.dump(out, f, separators=(",", ":"))
+            f.write("\n")
+        os.replace(f.name, json_path)
     return 1 if missing or stale else 0
 
 
@@ -80,4 +109,10 @@ def ran(function, objects):
 if __name__ == "__main__":
     if sys.argv[1] == "--ran":
         sys.exit(not ran(*sys.argv[2:]))
-    sys.exit(main(*sys.argv[1:]))
+    words, options = sys.argv[1:], {}
+    while len(words) > 2 and words[0] in ("--json", "--said"):
+        options[words[0][2:] + "_path"] = words[1]
+        words = words[2:]
+    if len(words) != 1:
+        sys.exit(__doc__)
+    sys.exit(main(words[0], **options))

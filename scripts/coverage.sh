@@ -1,6 +1,7 @@
 #!/bin/sh
 # coverage.sh [BUILD] - every line, function and branch of the recovery path runs under the quick recovery cases;
-# exit 1 with the list of those that do not. With BUILD (a test of ctest) nothing is installed or built.
+# exit 1 with the list of those that do not. With BUILD (a test of ctest) nothing is installed or built. What it found also
+# goes to BUILD/reports/coverage/coverage.json, for the report.
 set -eu
 cd "$(dirname "$0")/.."
 build=${1:-$PWD/build}
@@ -14,12 +15,21 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 find "$build/cases/coverage/CMakeFiles/covered.dir" -name '*.gcno' -exec cp {} "$dir" \;
 failed=0
-# A case that hangs gets SIGTERM first, which writes its counters (cases/coverage/dump.c).
-build=$build GCOV_PREFIX=$dir GCOV_PREFIX_STRIP=99 LD_LIBRARY_PATH=$build/sim OOMPROOF_DEVICE=sim LD_BIND_NOW=1 \
-    OPENBLAS_NUM_THREADS=1 LD_PRELOAD='' xargs -P 2 -L 1 sh -c 'timeout -k 10 120 \
-    env LD_PRELOAD="$build/lib/liboomproof.so" "$build/cases/$1" "$2" >/dev/null 2>&1 ||
-    { echo "failed: $1 $2"; exit 1; }' run <"$build/cases/coverage/runs" || failed=1
-python3 scripts/coverage.py "$dir" || failed=1
+# A case that hangs gets SIGTERM first, which writes its counters (cases/coverage/dump.c); one that only SIGKILL ends, 137,
+# has lost them.
+# shellcheck disable=SC2016
+build=$build said=$dir/said GCOV_PREFIX=$dir GCOV_PREFIX_STRIP=99 LD_LIBRARY_PATH=$build/sim OOMPROOF_DEVICE=sim LD_BIND_NOW=1 \
+    OPENBLAS_NUM_THREADS=1 LD_PRELOAD='' xargs -P 2 -L 1 sh -c 'timeout -k 60 "${OOMPROOF_COVERAGE_SECONDS:-600}" \
+    env LD_PRELOAD="$build/lib/liboomproof.so" "$build/cases/$1" "$2" >/dev/null 2>&1
+    code=$?
+    echo ran 1 >>"$said"
+    [ $code -eq 0 ] && exit 0
+    echo "failed $1 $2" >>"$said"
+    [ $code -eq 137 ] && echo "lost $1 $2" >>"$said"
+    echo "failed: $1 $2"
+    exit 1' run <"${OOMPROOF_COVERAGE_RUNS:-$build/cases/coverage/runs}" || failed=1
+touch "$dir/said"
+python3 scripts/coverage.py --json "${OOMPROOF_COVERAGE_OUT:-$build/reports/coverage/coverage.json}" --said "$dir/said" "$dir" || failed=1
 if [ $# -eq 0 ]; then
     mkdir -p build/reports
     lcov --quiet --rc lcov_branch_coverage=1 --capture --directory "$dir" --output-file "$dir/all.info"

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 
-ROOM = "trainer/recovery/"
+ROOMS = ("trainer/recovery/", "trainer/device/")  # of the latter, what is compiled with counters: the allocators
 
 
 def counts(folder, notes):
@@ -24,7 +24,7 @@ def counts(folder, notes):
     for row in text.splitlines():
         for f in json.loads(row)["files"]:
             name = os.path.relpath(f["file"])
-            if not name.startswith(ROOM) or not name.endswith(".c"):
+            if not name.startswith(ROOMS) or not name.endswith(".c"):
                 continue
             for line in f["lines"]:
                 out[name, str(line["line_number"])] = line["count"]
@@ -52,9 +52,9 @@ def main(folder, objects, sweep_path, out_path):
     if any("second_site" in r for r in results):
         sys.exit(f"faultlines: {sweep_path}: a sweep of pairs; the lines of a second fault are not told from those of the first")
     notes = sorted(os.path.abspath(n) for n in glob.glob(os.path.join(objects, "*.gcno")) if
-                   os.path.exists(os.path.join(ROOM, os.path.basename(n).split(".")[0] + ".c")))
+                   any(os.path.exists(os.path.join(room, os.path.basename(n).split(".")[0] + ".c")) for room in ROOMS))
     if not notes:
-        sys.exit(f"faultlines: no .gcno of {ROOM} under {objects}: build the target covered_pointtrain")
+        sys.exit(f"faultlines: no .gcno of the recovery under {objects}: build the target covered_pointtrain")
     plain = counts(os.path.join(folder, "plain"), notes)
     with multiprocessing.Pool() as pool:
         parts = {run: (a, b) for run, a, b in pool.imap_unordered(one, [(r["run"], r["inherited_from"] >= 0, folder, notes)
@@ -96,7 +96,7 @@ def main(folder, objects, sweep_path, out_path):
     never = sum(len(f["never"]) for f in files.values())
     branches = [runs for f in files.values() for runs in f["branches"].values()]
     print(f"{len(results)} faults reached {lines - never} of {lines} lines and {sum(map(bool, branches))} of {len(branches)} "
-          f"branches of {ROOM}; {never} lines were reached by none, {sum(len(f['without_a_fault']) for f in files.values())} "
+          f"branches of the recovery; {never} lines were reached by none, {sum(len(f['without_a_fault']) for f in files.values())} "
           f"of which run without a fault; {len(lost)} faults left no counters: {out_path}")
     return 0
 

@@ -7,5 +7,7 @@ ctest --test-dir build -R '^field\.' -j2 --output-junit "$PWD/build/demo/field.x
 set -- build/demo/budget.jsonl build/demo/sweep.json build/demo/budgets.json build/demo/trace build/demo/field.xml \
     fixtures/field
 [ -d build/reports/mutants ] && set -- "$@" build/reports/mutants
-[ -e build/reports/coverage/faults.json ] && set -- "$@" build/reports/coverage/faults.json
+for file in coverage faults; do
+    [ -e build/reports/coverage/$file.json ] && set -- "$@" build/reports/coverage/$file.json
+done
 build/bin/oomproof report -o build/reports "$@"

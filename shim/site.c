@@ -19,6 +19,8 @@
 
 enum { DEPTH = 12, TABLE = 4096 };
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
 /* ---- functions of a module, by address ---- */
 typedef struct module {
     const void *base;
@@ -168,7 +170,6 @@ static int on_stack(void *const *frame)
 
 const char *op_site_of(void *caller, void *frame_)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     void **frame = frame_;
     const char *site = NULL;
     seen *s = known(caller), *first;
@@ -192,4 +193,33 @@ const char *op_site_of(void *caller, void *frame_)
     }
     pthread_mutex_unlock(&lock);
     return site ? site : "?";
+}
+
+void op_stack_text(char *text, size_t bytes)
+{
+    void *address[64];
+    Dl_info self, info;
+    size_t used = 0;
+    int n = backtrace(address, 64), last = 0;
+    text[0] = 0;
+    if (!dladdr(__extension__(void *) op_stack_text, &self)) return;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < n && !last; i++) {
+        uint64_t start;
+        /* the address before: a call may be the last thing in its function */
+        if (!dladdr((char *)address[i] - 1, &info) || info.dli_fbase == self.dli_fbase) continue;
+        module *m = module_at(&info);
+        const char *f = m ? function_at(m, (char *)address[i] - 1, &start) : "";
+        last = !strcmp(f, "main");
+        char one[160];
+        if (*f)
+            snprintf(one, sizeof one, "%s%.120s", used ? " < " : "", f);
+        else
+            snprintf(one, sizeof one, "%s%.30s:?", used ? " < " : "", m ? m->name : "?");
+        size_t more = strlen(one);
+        if (used + more >= bytes) break;
+        memcpy(text + used, one, more + 1);
+        used += more;
+    }
+    pthread_mutex_unlock(&lock);
 }

@@ -1,10 +1,15 @@
 /* site.h - where a call comes from, in words that survive a rebuild. */
 #ifndef OP_SITE_H
 #define OP_SITE_H
+#include <stddef.h>
 
 /* "module:function#ordinal" of the first frame below the shim whose function's name does not say
  * that it allocates; ordinal: of the call within the function, by first appearance. caller: return
  * address of the wrapper; frame: its frame address. Never NULL; kept for good. Thread-safe. */
 const char *op_site_of(void *caller, void *frame);
+
+/* The functions that led here, the innermost first, "a < b < main": without the shim's own, without
+ * what lies above main, as many as there is room for. Slow; thread-safe. */
+void op_stack_text(char *text, size_t bytes);
 
 #endif

@@ -18,7 +18,7 @@ class Chrome:
     """One page. Every console message of level error, every uncaught exception and every request that is not for a file
     or data is kept in .errors."""
 
-    def __init__(self, program, seconds=60):
+    def __init__(self, program, seconds=240):
         self.home, self.seconds, self.errors, self.serial, self.waiting = tempfile.mkdtemp(), seconds, [], 0, b""
         self.events = []
         to_r, self.to = os.pipe()

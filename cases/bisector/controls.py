@@ -1,6 +1,8 @@
 """controls.py PAGE - uses every control of the bisector's page in a browser and looks at what it does; no message may
 reach the console."""
+import json
 import os
+import subprocess
 import sys
 import tempfile
 
@@ -174,6 +176,61 @@ def recorded_run(p, folder):
             p.want(p.js("document.querySelectorAll('#run table tr').length") == 3, "all numbers, a row a batch")
 
 
+ATTEMPTS = {"batch": 3, "points": 900, "trained": 700, "dropped": 200, "attempts": 6, "retries": 3, "bytes_peak": 9e6, "attempt_list": [
+    {"fragment": 1, "parent": 0, "scenes": 2, "own": 900, "points": 900, "bytes": 9e6, "outcome": "out of memory", "phase": "forward",
+     "site": "<img src=x onerror=alert(1)></script>"},
+    {"fragment": 1, "parent": 0, "scenes": 2, "own": 900, "points": 900, "bytes": 9e6, "gather_rows": 64, "outcome": "out of memory"},
+    {"fragment": 2, "parent": 1, "scenes": 1, "own": 400, "points": 400, "bytes": 4e6, "outcome": "ok"},
+    {"fragment": 3, "parent": 1, "scenes": 1, "own": 500, "points": 500, "bytes": 8e6, "outcome": "out of memory"},
+    {"fragment": 4, "parent": 3, "spatial": True, "own": 300, "points": 350, "bytes": 5e6, "outcome": "ok"},
+    {"fragment": 5, "parent": 3, "spatial": True, "own": 200, "points": 350, "bytes": 8e6, "outcome": "out of memory"}]}
+
+
+def recorded_attempts(p, folder):
+    """Of a made-up batch, of one whose list is damaged, and of a run that the trainer has just made on a small card."""
+    def load(name):
+        p.js("document.getElementById('run').textContent = 'waiting'")
+        p.c.file("#log", os.path.join(folder, name))
+        p.until("document.getElementById('run').textContent !== 'waiting'")
+
+    def drawn():
+        return p.js("document.querySelectorAll('#run_attempts .node').length")
+    odd = dict(ATTEMPTS, attempt_list=[None, 7, {"fragment": [], "own": "x"}, {"fragment": {}, "parent": "nowhere", "bytes": -1, "outcome": {}}])
+    for name, text in (("attempts.jsonl", json.dumps(ATTEMPTS)), ("odd.jsonl", json.dumps(odd))):
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+            f.write(text + "\n")
+    load("attempts.jsonl")
+    words = lambda: p.text("#run_attempts .attempt_words")  # noqa: E731
+    p.want("before its first attempt" in words() and drawn() == 1, "a recorded batch begins with one fragment")
+    p.c.click("#run_attempts .attempt_next")
+    p.want("out of memory at 8.58 MiB in forward, at <img" in words() and "tried again" in words(), f"its first attempt: {words()}")
+    p.c.click("#run_attempts .attempt_next")
+    p.want(drawn() == 3 and "Split by scene, into 2" in words(), f"the second takes it apart: {drawn()}, {words()}")
+    p.js("(e => { e.value = 6; e.dispatchEvent(new Event('input', {bubbles: true})); })(document.querySelector('#run_attempts input'))")
+    p.want(drawn() == 5 and "not tried again" in words() and p.js("document.querySelector('.attempt_next').disabled"), f"the last: {words()}")
+    marks = p.js("[...document.querySelectorAll('#run_attempts .node text:first-of-type')].map(t => t.textContent).join('')")
+    p.want(marks == "S✓÷✓✕", f"what became of each: {marks}")
+    p.c.click("#run_attempts .node[data-node='3'] circle")
+    p.want("a piece of a scene: 300 points and 50 of halo, committed" in words(), f"a fragment that was chosen: {words()}")
+    p.c.click("#run_attempts .attempt_prev")
+    p.want("Attempt 5" in words(), "back by one")
+    p.want(p.js("document.querySelectorAll('#run img').length") == 0, "no markup out of it")
+    load("odd.jsonl")
+    p.c.click("#run_attempts .attempt_next")
+    p.want(drawn() == 2, f"a damaged list is drawn as far as it goes: {drawn()}")
+    build = os.path.join(os.path.dirname(os.path.abspath(PAGE)), "../bin")
+    run = subprocess.run([build + "/oomproof", "run", "--device", "sim", "--faults", "cudaMalloc phase=forward nth>=40 times=4 -> oom", "--",
+                          build + "/pointtrain", "train", "--data", "rooms:3,max=3000", "--batch", "3", "--steps", "1", "--quiet", "--allocator",
+                          "direct", "--log", os.path.join(folder, "real.jsonl")], capture_output=True, text=True, check=False)
+    p.want(run.returncode == 0, f"the trainer: {run.stderr}")
+    load("real.jsonl")
+    n = p.js("Number(document.querySelector('#run_attempts input').max)")
+    p.want(n > 3, f"a run of the trainer has {n} attempts")
+    for _ in range(n):
+        p.c.click("#run_attempts .attempt_next")
+    p.want("committed" in words() and p.js("document.querySelectorAll('#run .note').length") == 0, f"it ends well: {words()}")
+
+
 def main(path):
     p = Page(path)
     p.c.size(1280, 900)
@@ -183,9 +240,11 @@ def main(path):
     recovery(p)
     with tempfile.TemporaryDirectory() as folder:
         recorded_run(p, folder)
+        recorded_attempts(p, folder)
     p.end()
 
 
 if len(sys.argv) != 2:
     sys.exit("usage: controls.py PAGE")
-main(sys.argv[1])
+PAGE = sys.argv[1]
+main(PAGE)

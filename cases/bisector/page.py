@@ -32,7 +32,7 @@ class Page:
         """Waits for the page itself to say so; the browser's own time-out ends it."""
         self.c.js(f"""new Promise((done, no) => {{ let n = 0; const t = setInterval(() => {{
             if ({condition}) {{ clearInterval(t); done(); }}
-            else if (++n > 2000) {{ clearInterval(t); no(new Error({json.dumps(condition)})); }} }}, 10); }})""")
+            else if (++n > 20000) {{ clearInterval(t); no(new Error({json.dumps(condition)})); }} }}, 10); }})""")
 
     def text(self, selector):
         return self.js(f"document.querySelector({json.dumps(selector)}).innerText")

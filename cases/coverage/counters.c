@@ -84,7 +84,7 @@ END_TEST
 
 START_TEST(a_process_that_a_watchdog_stops_has_written_its_counters)
 {
-    static const int stop[] = {SIGTERM, SIGINT, SIGALRM};
+    static const int stop[] = {SIGTERM, SIGINT, SIGALRM, SIGXCPU};
     for (size_t i = 0; i < sizeof stop / sizeof *stop; i++) {
         int written, status = child(hang, stop[i], &written);
         ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == stop[i],

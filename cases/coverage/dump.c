@@ -14,7 +14,7 @@ static void write_counters(int s)
 
 static void watch(void)
 {
-    static const int stop[] = {SIGTERM, SIGINT, SIGALRM, SIGABRT, SIGSEGV, SIGBUS, SIGFPE};
+    static const int stop[] = {SIGTERM, SIGINT, SIGALRM, SIGXCPU, SIGABRT, SIGSEGV, SIGBUS, SIGFPE};
     struct sigaction a = {.sa_handler = write_counters, .sa_flags = (int)SA_RESETHAND | SA_NODEFER};
     for (size_t i = 0; i < sizeof stop / sizeof *stop; i++) sigaction(stop[i], &a, NULL);
 }

@@ -22,7 +22,7 @@
 
 typedef struct case_entry {
     const char *name;
-    double seconds;
+    double seconds; /* of a processor, after which it hangs: many times what it takes */
     const TTest *const *test;
 } case_entry;
 

@@ -7,8 +7,13 @@ mutant=$1 invariant=$2 folder=$3
 shift 3
 mkdir -p "$folder"
 rm -f "$folder/$mutant.json" # of an earlier run
+said="" # "CASE":"passed|noticed|wrong" of each case so far
+note() {
+    said="$said${said:+,}\"$1\":\"$2\""
+}
 result() {
-    printf '{"mutant":"%s","invariant":%s,"case":"%s","caught":%s}\n' "$mutant" "$invariant" "$1" "$2" >"$folder/$mutant.json"
+    printf '{"mutant":"%s","invariant":%s,"case":"%s","caught":%s,"what":"%s","cases":{%s}}\n' "$mutant" "$invariant" "$1" "$2" \
+        "${OOMPROOF_MUTANT:-}" "$said" >"$folder/$mutant.json"
 }
 out=$(mktemp) || exit 7
 trap 'rm -f "$out"' EXIT
@@ -22,25 +27,30 @@ while [ $# -ge 3 ]; do
         if [ $code -ne 0 ]; then
             cat "$out"
             echo "mutant $mutant: $name injects no fault and must pass; it ended with $code"
+            note "$name" wrong
             result "$name" false
             exit 1
         fi
         echo "mutant $mutant: passes $name, as it should"
+        note "$name" passed
         ;;
     -f)
         if [ $code -eq 0 ]; then
             echo "mutant $mutant is NOT caught: $name passes"
+            note "$name" wrong
             result "$name" false
             exit 1
         fi
         if ! grep -q ':F:' "$out" || grep -q ':E:' "$out"; then
             cat "$out"
             echo "mutant $mutant: $name ended with $code, but not by a failed check"
+            note "$name" wrong
             result "$name" false
             exit 1
         fi
         grep ':F:' "$out"
         echo "mutant $mutant: caught by $name"
+        note "$name" noticed
         result "$name" true
         ;;
     esac

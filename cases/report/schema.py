@@ -29,7 +29,7 @@ def want(holds, what):
 
 def schemas():
     found = {}
-    for name in ("sweep", "run", "summary", "faults"):
+    for name in ("sweep", "run", "summary", "faults", "coverage"):
         with open(os.path.join(ROOT, f"reports/schema/{name}.schema.json"), encoding="utf-8") as f:
             found[name] = json.load(f)
         jsonschema.Draft202012Validator.check_schema(found[name])
@@ -98,6 +98,13 @@ def outputs(d):
         command((0,), "sh", os.path.join(ROOT, "scripts/faultlines.sh"), BUILD, path, "--sample", "2", "--", "--data",
                 "rooms:2,max=900", "--batch", "2")
         take("faults", path, "lines by fault")
+    runs, path = os.path.join(BUILD, "cases/coverage/runs"), os.path.join(d, "coverage.json")
+    if os.path.exists(runs):
+        few = os.path.join(d, "runs")
+        with open(runs, encoding="utf-8") as f, open(few, "w", encoding="utf-8") as g:
+            g.writelines(f.readlines()[:3])
+        command((1,), "sh", os.path.join(ROOT, "scripts/coverage.sh"), BUILD, OOMPROOF_COVERAGE_RUNS=few, OOMPROOF_COVERAGE_OUT=path)
+        take("coverage", path, "coverage of three cases")
     return made
 
 
@@ -123,7 +130,7 @@ def fits(check, made):
 
 # maps, whose keys are data, and what may be left out
 MAPS = {"verdicts", "by_call", "figures", "files", "lines", "branches"}
-MAY_GO = {"measure", "worst", "budget", "second_site", "why"}
+MAY_GO = {"measure", "worst", "budget", "second_site", "stack", "why"}
 
 
 def strict(check, found, made):

@@ -1,12 +1,15 @@
 """zoom.py BUILD BISECTOR - device memory over time: a picture without scripts; with them, zoomed and moved by buttons, keys, the
 wheel and by dragging."""
+import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, sys.argv[2])
 import chrome  # noqa: E402
+from samples import SCRIPTS, scripts  # noqa: E402
 
 BUILD = os.path.abspath(sys.argv[1])
 failed = 0
@@ -28,14 +31,20 @@ def page(d):
         want(run.returncode == 0, f"{words[0]}: {run.returncode} {run.stderr}")
     with open(os.path.join(d, "index.html"), encoding="utf-8") as f:
         text = f.read()
-    want(text.count("<script") == 1 and "&lt;script" in text, "the page's own script is its only one")
-    want("src=" not in text and "http" not in text, "it asks the network for nothing")
+    want(scripts(text) <= SCRIPTS and "&lt;script" in text, "the page's own scripts are its only ones")
+    want("src=" not in text and "http:" not in text and "https:" not in text, "it asks the network for nothing")
+    # the one failure is in the first batch's backward pass: what counted and what did not, by phase
+    spent = dict(re.findall(r"<tr><td>(\w+)</td><td>([0-9.]+</td><td>[0-9.]+)</td>", text))
+    for phase, good, bad in (("backward", True, True), ("forward", True, True), ("commit", True, False), ("step", True, False),
+                             ("load", True, None), ("stage", False, None)):  # None: may be too short to be shown
+        got = [float(x) > 0 for x in spent.get(phase, "0</td><td>0").split("</td><td>")]
+        want(got[0] == good and bad in (None, got[1]), f"time of {phase}, of attempts that counted and that failed: {spent.get(phase)}")
     return "file://" + os.path.join(d, "index.html")
 
 
 def view(c):
     """From where, how wide."""
-    box = c.js("document.querySelector('.timeline svg').getAttribute('viewBox')").split()
+    box = c.js("document.querySelector('.timeline.whole svg').getAttribute('viewBox')").split()
     return float(box[0]), float(box[2])
 
 
@@ -45,25 +54,26 @@ def without_scripts(c, url):
     c.call("Emulation.setScriptExecutionDisabled", value=False)
     want(c.js("document.querySelectorAll('button').length") == 0, "without scripts there are no dead controls")
     want(view(c) == (0, 902), "without scripts the whole run is there")
-    points = c.js("document.querySelector('.timeline polyline').points.numberOfItems")
-    shown = c.js("(() => { const b = document.querySelector('.timeline polyline').getBoundingClientRect(); return b.width * b.height })()")
+    points = c.js("document.querySelector('.timeline.whole polyline').points.numberOfItems")
+    shown = c.js("(() => { const b = document.querySelector('.timeline.whole polyline').getBoundingClientRect(); return b.width * b.height })()")
+    want(c.js("document.querySelectorAll('.timeline.batch path[fill*=t1]').length") == 1, "the recovered batch by what holds it")
     want(points > 100 and shown > 10000, f"without scripts there is a picture: {points} points on {shown} pixels")
 
 
 def press(c, name):
-    c.click(f".timeline button[data-does={name}]")
+    c.click(f".timeline.whole button[data-does={name}]")
 
 
 def buttons(c):
-    size = "(() => { const b = document.querySelector('.timeline g').getBoundingClientRect(); return b.width / b.height })()"
+    size = "(() => { const b = document.querySelector('.timeline.whole g').getBoundingClientRect(); return b.width / b.height })()"
     shape = c.js(size)
-    off = c.js("[...document.querySelectorAll('.timeline button:disabled')].map(b => b.dataset.does).join()")
+    off = c.js("[...document.querySelectorAll('.timeline.whole button:disabled')].map(b => b.dataset.does).join()")
     want(off == "out,left,right,whole", f"what can do nothing is off: {off}")
-    whole = c.js("document.querySelector('.timeline output').textContent")
+    whole = c.js("document.querySelector('.timeline.whole output').textContent")
     press(c, "in")
     want(view(c) == (225.5, 451), f"closer, about the middle: {view(c)}")
     want(abs(c.js(size) - shape) < 0.05 * shape, f"a mark keeps its shape: {shape}, {c.js(size)}")
-    want(c.js("document.querySelector('.timeline output').textContent") not in ("", whole), "the times that are shown are said")
+    want(c.js("document.querySelector('.timeline.whole output').textContent") not in ("", whole), "the times that are shown are said")
     press(c, "left")
     want(view(c) == (0, 451), f"earlier, to the beginning: {view(c)}")
     press(c, "in")
@@ -75,11 +85,11 @@ def buttons(c):
         press(c, "in")
     want(view(c)[1] == 902 / 64 and c.js("document.querySelector('[data-does=in]').disabled"), f"no closer than that: {view(c)}")
     press(c, "whole")
-    want(view(c) == (0, 902) and c.js("document.querySelector('.timeline output').textContent") == whole, "the whole run again")
+    want(view(c) == (0, 902) and c.js("document.querySelector('.timeline.whole output').textContent") == whole, "the whole run again")
 
 
 def mouse(c):
-    x, y, width = c.js("(() => { const s = document.querySelector('.timeline svg'); s.scrollIntoView({block: 'center'}); "
+    x, y, width = c.js("(() => { const s = document.querySelector('.timeline.whole svg'); s.scrollIntoView({block: 'center'}); "
                        "const b = s.getBoundingClientRect(); return [b.left, b.top + b.height / 2, s.clientWidth] })()")
 
     def send(kind, share, **more):
@@ -100,7 +110,7 @@ def mouse(c):
 
 
 def keys(c):
-    c.js("document.querySelector('.timeline svg').focus()")
+    c.js("document.querySelector('.timeline.whole svg').focus()")
     c.call("Input.dispatchKeyEvent", type="keyDown", key="0", text="0")
     c.call("Input.dispatchKeyEvent", type="keyDown", key="+", text="+")
     want(view(c) == (225.5, 451), f"plus is closer: {view(c)}")
@@ -110,8 +120,28 @@ def keys(c):
     want(view(c) == (0, 902), f"nought is the whole: {view(c)}")
 
 
+def cut_short(d):
+    """A trace that ends a little after the failure, as that of a killed run: the page says so, and has what is there."""
+    whole, program = next(os.path.join(d, n) for n in os.listdir(d) if n.startswith("<script")), os.path.join(BUILD, "bin/oomproof")
+    events = subprocess.run([program, "trace", whole, "--json"], capture_output=True, text=True, check=True).stdout.splitlines()
+    failure = next(i for i, e in enumerate(events) if json.loads(e).get("result"))
+    reader = os.path.join(d, "reader")  # in the place of `oomproof trace`
+    with open(reader, "w", encoding="utf-8") as f:
+        f.write(f"#!/bin/sh\nexec head -n {failure + 100} '{d}/events'\n")
+    with open(os.path.join(d, "events"), "w", encoding="utf-8") as f:
+        f.write("\n".join(events) + "\n")
+    os.chmod(reader, 0o755)
+    run = subprocess.run([program, "report", "-o", os.path.join(d, "of-killed"), "--oomproof", reader, whole],
+                         capture_output=True, text=True, check=False)
+    with open(os.path.join(d, "of-killed/index.html"), encoding="utf-8") as f:
+        text = f.read()
+    want(run.returncode == 0 and "Batch 0: the run was stopped within it" in text and "1 failed call" in text,
+         f"the page of a run that was killed: {run.returncode} {run.stderr}")
+
+
 with tempfile.TemporaryDirectory() as folder:
     where = page(folder)
+    cut_short(folder)
     program = chrome.find()
     if failed or not program:
         print("" if program else "skipped: chromium is not installed")

@@ -10,6 +10,10 @@ chmod +x "$dir/compare"
 swept 0 "0 findings" ++ --compare "$dir/compare" -- "$prog"
 swept 0 "0 findings" ++ --no-fork --compare "$dir/compare" -- "$prog"
 swept 1 "FINDING state drift" "it printed something else" ++ --once --compare false -- "$prog"
+# the way to each point, for the report; the shim's own functions are not in it
+"$build/bin/oomproof" sweep --device sim --json "$dir/way.json" -- "$prog" >"$dir/out" 2>&1
+grep -q '^"[a-z_].*main"' "$dir/way.json" && grep -q '"point":1,.*"stack":0' "$dir/way.json" || { echo "no way to the points:"; cat "$dir/way.json"; bad=1; }
+grep '^"' "$dir/way.json" | grep -q 'op_\|cudaMalloc' && { echo "the shim is in the way to a point"; cat "$dir/way.json"; bad=1; }
 BUG=leak
 export BUG
 swept 1 " 1 findings" "NOT PROVED COMPLETE" ++ --once --jobs 1 --max-findings 1 -- "$prog"
@@ -18,6 +22,17 @@ swept 1 "FINDING leak" "512 device bytes more" ++ --once -- "$prog"
 repeat=$(sed -n 's/^  repeat: oomproof //p' "$dir/out" | head -1)
 eval "\"$build/bin/oomproof\" $repeat" >"$dir/out" 2>&1 && { echo "the repeat line finds nothing: $repeat"; bad=1; }
 grep -q "FINDING leak" "$dir/out" || { echo "the repeat line finds something else: $repeat"; cat "$dir/out"; bad=1; }
+# what CI reads: each run a test, a finding with its reason and the command that repeats it
+swept 1 "FINDING leak" ++ --once --junit "$dir/junit.xml" -- "$prog"
+python3 - "$dir/junit.xml" "$dir/json" <<'E' || { cat "$dir/junit.xml"; bad=1; }
+import json, sys, xml.etree.ElementTree as xml
+suite, sweep = xml.parse(sys.argv[1]).getroot(), json.load(open(sys.argv[2]))
+tests, failures = suite.findall("testcase"), suite.findall("testcase/failure")
+assert len(tests) == int(suite.get("tests")) == len(sweep["results"]) > 1, suite.attrib
+assert len(failures) == int(suite.get("failures")) == len(sweep["findings"]) > 0, suite.attrib
+for f, x in zip(failures, sweep["findings"]):
+    assert f.get("message") == x["verdict"] and x["why"] in f.text and x["repeat"] in f.text, f.text
+E
 BUG=swallow
 swept 1 "FINDING state drift" "it printed something else" ++ --once -- "$prog"
 BUG=loses-half

@@ -60,6 +60,30 @@ resumed)
     done
     swept 0 "70 runs are there, 0 had not ended" "$clean" ++ --resume "$dir/kept" --shard 3/4 -- $train --allocator direct
     swept 2 "is of another sweep" ++ --resume "$dir/kept" --shard 2/4 -- $train --allocator direct ;;
+stopped)
+    # told to stop after its first runs, it says what it has found so far, and ends by the signal
+    for signal in 15 2; do
+        rm -rf "$dir/kept" "$dir/json"
+        # shellcheck disable=SC2086
+        env --default-signal=INT "$build/bin/oomproof" sweep --device sim --keep "$dir/kept" --json "$dir/json" --junit "$dir/junit" \
+            --shard 1/3 --no-prune -- $train --allocator direct >"$dir/out" 2>&1 </dev/null &
+        pid=$!
+        while kill -0 $pid 2>/dev/null && ! ls "$dir"/kept/12.out >/dev/null 2>&1; do :; done
+        kill -s $signal $pid
+        wait $pid
+        got=$?
+        [ $got -eq $((signal + 128)) ] || { echo "SIG$signal: exit code $got"; cat "$dir/out"; bad=1; }
+        for text in "stopped by signal" "--resume $dir/kept" "0 findings" "NOT PROVED COMPLETE"; do
+            grep -qF -- "$text" "$dir/out" || { echo "SIG$signal: no \"$text\""; cat "$dir/out"; bad=1; }
+        done
+        python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); n = len(d["results"]); sys.exit(not (
+            3 < n < 2 * d["fault_points"] and not d["proof"] and not d["findings"] and n == d["runs"]))' "$dir/json" ||
+            { echo "the JSON of a sweep that was stopped"; cat "$dir/json"; bad=1; }
+        "$build/bin/oomproof" report -o "$dir/page" "$dir/json" "$dir/junit" >"$dir/said" 2>&1
+        [ $? -eq 1 ] && grep -q "not proved complete: it was stopped" "$dir/page/index.html" ||
+            { echo "the page of a sweep that was stopped"; cat "$dir/said"; bad=1; }
+    done
+    swept 0 "runs are there" "$clean" "fired nothing" ++ --resume "$dir/kept" --shard 1/3 --no-prune -- $train --allocator direct ;;
 budget)
     swept 0 "$clean" ++ --faults 'cudaMalloc phase=forward nth=30 -> oom' -- $train --allocator direct ;;
 ways)

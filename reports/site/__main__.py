@@ -8,77 +8,143 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import compare  # noqa: E402
 import inputs  # noqa: E402
+import proofs  # noqa: E402
 import reached  # noqa: E402
+import surroundings  # noqa: E402
 import sweeps  # noqa: E402
 import timeline  # noqa: E402
 import training  # noqa: E402
-from page import VERDICTS, document, esc, table  # noqa: E402
+import words  # noqa: E402
+from page import VERDICTS, document, esc, number, table  # noqa: E402
 
 
 def figures(i):
     """name -> (value, 1: more is better, -1: less is, 0: neither)."""
     results = [r for s in i.sweeps for r in s["results"]]
-    out = {"fault points": (sum(s.get("fault_points", 0) for s in i.sweeps), 0),
+    out = {"fault points": (sum(number(s.get("fault_points", 0)) for s in i.sweeps), 0),
            "sweep runs": (len(results), 0),
            "findings": (sum(len(s["findings"]) for s in i.sweeps), -1),
            "sweeps not proved complete": (sum(not s["proof"] for s in i.sweeps), -1),
            "mutants": (len(i.mutants), 0), "mutants not caught": (sum(not m.get("caught") for m in i.mutants), -1),
            "tests failed": (sum(t == "failed" for t in i.tests.values()), -1),
            "tests skipped": (sum(t == "skipped" for t in i.tests.values()), -1)}
+    for verdict_ in VERDICTS:
+        out[f"verdict {verdict_}"] = (sum(r.get("verdict") == verdict_ for r in results), 0)
     for log in i.logs:
-        s = log["summary"] or {}
-        name = os.path.basename(log["path"])
-        out[f"{name}: points dropped"] = (s.get("dropped", 0), -1)
-        out[f"{name}: wasted forward passes"] = (s.get("wasted_forward", 0), -1)
-        out[f"{name}: seconds of recovery"] = (round(s.get("seconds_recover", 0), 3), 0)
+        c, name = training.cost(log), os.path.basename(log["path"])
+        out[f"{name}: points dropped"] = (c["dropped"], -1)
+        out[f"{name}: retries"] = (c["retries"], 0)
+        out[f"{name}: forward passes rolled back"] = (c["rolled_back"], -1)
+        out[f"{name}: wasted forward passes"] = (c["wasted_forward"], -1)
+        out[f"{name}: wasted backward passes"] = (c["wasted_backward"], -1)
+        out[f"{name}: seconds of recovery"] = (round(c["seconds_recover"], 3), 0)
+        out[f"{name}: share of time in recovery"] = (round(c["seconds_recover"] / c["seconds"], 4) if c["seconds"] else 0, 0)
+    for c in i.coverage:
+        for kind, (ran, of) in c["total"].items():
+            out[f"coverage: {kind} not run"] = (of - ran, -1)
+        out["coverage: exclusions"] = (len(c["exclusions"]), -1)
+    for x in i.lines:
+        out["lines that no fault reached"] = (sum(len(f["never"]) for f in x["files"].values()), -1)
     return out
 
 
 def verdict(f):
-    wrong = [n for n in ("findings", "sweeps not proved complete", "mutants not caught", "tests failed") if f[n][0]]
-    return ", ".join(f"{f[n][0]} {n}" for n in wrong)
+    wrong = [n for n in ("findings", "sweeps not proved complete", "mutants not caught", "tests failed", "coverage: lines not run",
+                         "coverage: functions not run", "coverage: branches not run") if f.get(n, (0,))[0]]
+    return ", ".join(f"{f[n][0]} {singular(n) if f[n][0] == 1 else n}" for n in wrong)
 
 
-def body(i, f, links):
+def headline(i, f):
+    """✓ or ✗, and why: what is missing does not make it right."""
     bad = verdict(f)
-    out = ["<h1>oomproof</h1>", f'<p class={"bad" if bad else "good"}>{"&#10007; " + esc(bad) if bad else "&#10003; nothing was found wrong"}'
-           f"</p>", *(f"<p class=note>{esc(n)}</p>" for n in i.notes)]
-    for s in i.sweeps:
-        out += ["<h2>Every fault point of a step, failed</h2>", sweeps.section(s)]
-    for log in i.logs:
-        out += ["<h2>Training</h2>", training.section(log)]
-    out.append(timeline.section(i.traces))
-    if i.mutants:
-        out += ["<h2>Mutants of the recovery</h2>", table(
-            ["mutant", "breaks invariant", "told by", "caught"],
-            [[m.get("mutant"), m.get("invariant"), (m.get("case"), "m"),
-              ("yes", "good") if m.get("caught") else ("NO", "bad")] for m in i.mutants])]
+    if bad:
+        return f"✗ {bad}"
+    return "✓ nothing was found wrong" + (f" in what is here, but {len(i.notes)} parts are missing or cut short" if len(i.notes) > 1 else
+                                          " in what is here, but one part is missing or cut short" if i.notes else "")
+
+
+def singular(name):
+    for noun in ("findings", "sweeps", "mutants", "tests", "lines", "functions", "branches"):
+        name = name.replace(noun, noun[:-2] if noun == "branches" else noun[:-1])
+    return name
+
+
+def fixtures(i):
+    rows = []
+    for x in i.fixtures:
+        result = i.tests.get(f"field.{x['name']}") or i.tests.get(x["name"], "not run here")
+        rows.append([(x["name"], "m"), (result, {"passed": "good", "failed": "bad"}.get(result, "")), (x.get("note", ""), "l"), x["fails"],
+                     x.get("expect", "")])
+    return table(["recording", "test", "what it is", "failures", "expected"], rows)
+
+
+def parts(i, links):
+    """[(id, title, what it shows, its markup)]: a section each; what there is nothing for is missing."""
+    out = []
+    for k, (s, title) in enumerate(zip(i.sweeps, sweeps.titles(i.sweeps))):
+        out.append((f"s{k}", title, "Each call that can fail in one step of the program was made to fail; every such "
+                    "run was compared, number by number, with the run that never failed.", sweeps.section(s, k)))
+    for k, log in enumerate(i.logs):
+        out.append((f"t{k}", "Training on a card that is too small", "A training run in which batches did not fit: what was tried for each, "
+                    "and what that cost.", training.section(log)))
+    picture = timeline.section(i.traces)
+    if picture:
+        out.append(("memory", "Device memory", "How full the device was at each moment, who held it, and what happened after each failure.",
+                    picture))
     if i.fixtures:
-        rows = []
-        for x in i.fixtures:
-            result = i.tests.get(f"field.{x['name']}") or i.tests.get(x["name"], "not run here")
-            rows.append([(x["name"], "m"), (x.get("note", ""), "l"), x["fails"], x.get("expect", ""),
-                         (result, {"passed": "good", "failed": "bad"}.get(result, ""))])
-        out += ["<h2>Field failures</h2>", table(["recording", "what it is", "failures", "expected", "test"], rows)]
-    for x in i.lines:
-        out += ["<h2>Which fault reached which line of the recovery</h2>", reached.section(x)]
-    for title, path, otherwise in links:
-        there = os.path.exists(path)
-        out.append(f"<h2>{esc(title)}</h2><p>" + (f'<a href="{esc(os.path.basename(os.path.dirname(path)) + "/" if "coverage" in path else "")}'
-                   f'{esc(os.path.basename(path))}">open it</a>' if there else esc(otherwise)) + "</p>")
-    out += ["<h2>Figures</h2>", table(["figure", "value"], [[k, v[0]] for k, v in f.items()]),
-            f"<p>Made on {esc(platform.system())} {esc(platform.machine())}, {esc(os.cpu_count())} processors.</p>"]
-    return "".join(out)
+        out.append(("field", "Failures recorded in the field", "Failures of real runs, kept as files; each is made to happen again, and the "
+                    "trainer must do what is expected of it.", fixtures(i)))
+    if i.mutants:
+        out.append(("mutants", "Mutants of the recovery", "Each mutant is the recovery with one bug put in on purpose. A test suite that is "
+                    "worth its name notices every one.", proofs.mutants(i.mutants)))
+    for k, c in enumerate(i.coverage):
+        out.append((f"coverage{k}", "Coverage of the recovery", "Which lines, functions and branches of the code that recovers ran under its "
+                    "tests. Less than all of them fails the tests.", proofs.coverage(c)))
+    for k, x in enumerate(i.lines):
+        out.append((f"reached{k}", "Which fault reached which line of the recovery", "The code that recovers, and beside each line the injected "
+                    "faults that led to it.", reached.section(x)))
+    more = "".join(f'<li><a href="{esc(href)}">{esc(title)}</a>: {esc(what)}</li>' if os.path.exists(path) else
+                   f"<li>{esc(title)}: {esc(what)} <em>{esc(otherwise)}</em></li>" for title, href, path, what, otherwise in links)
+    if more:
+        out.append(("more", "More", "Pages beside this one.", f"<ul>{more}</ul>"))
+    return out
+
+
+def body(i, f, links, oomproof):
+    bad, of = verdict(f), parts(i, links)
+    of.append(("figures", "Figures", "The numbers that oomproof report --compare compares.", "<details><summary>All figures</summary>"
+               + table(["figure", "value"], [[k, v[0]] for k, v in f.items()]) + "</details>"))
+    of.append(("surroundings", "Made with", "The machine and the programs that this page was made with.",
+               surroundings.section(i, oomproof)))
+    missing = "".join(f"<p class=note>{esc(n)}</p>" for n in i.notes[:40])
+    if len(i.notes) > 40:
+        missing += f"<p class=note>and {len(i.notes) - 40} more notes, in summary.json</p>"
+    nav = "".join(f'<li><a href="#{name}">{esc(title)}</a></li>' for name, title, _, _ in of)
+    return "".join([
+        "<header><h1>Does training survive running out of GPU memory?</h1>", words.intro(i),
+        f'<p class="verdict {"bad" if bad else "good"}">{esc(headline(i, f))}</p>',
+        words.facts(i), f"<h3>What is missing here</h3>{missing}" if missing else "",
+        f"</header><nav aria-label='sections'><ul>{nav}</ul></nav><main>",
+        *(f'<section><h2 id="{name}">{esc(title)}</h2><p class=what>{esc(what)}</p>{markup}</section>' for name, title, what, markup in of),
+        "</main>", sweeps.code() if i.sweeps else "", timeline.code() if i.traces else ""])
 
 
 def markdown(i, f):
-    bad = verdict(f)
-    lines = [f"**oomproof: {'✗ ' + bad if bad else '✓ nothing was found wrong'}**", "", "| figure | value |", "| --- | --- |"]
-    lines += [f"| {k} | {v[0]} |".replace("\n", " ") for k, v in f.items()]
-    for s in i.sweeps:
-        for x in s["findings"][:20]:
-            lines += ["", f"* **{x.get('verdict')}** at `{str(x.get('site')).replace('`', '')}`: {x.get('why')}"]
-    lines += ["", *(f"> {n}" for n in i.notes)]
+    """For a comment on a change: nothing from a file may become markup, or call somebody."""
+    def plain(x):
+        text = "".join(c if c.isprintable() else " " for c in str(x))
+        return "".join(f"\\{c}" if c in "\\`*_[]<>&|#@!~" else c for c in text)[:400]
+    lines = [f"**oomproof: {headline(i, f)}**", ""]
+    lines += [f"* {mark} {plain(text)}" for mark, text in words.told(i)]
+    found = [x for s in i.sweeps for x in s["findings"]]
+    for x in found[:20]:
+        lines += ["", f"* **{plain(x.get('verdict'))}** at {plain(x.get('site'))} ({plain(x.get('mode'))}): {plain(x.get('why'))}"]
+        lines.append(f"  repeat: {plain(x.get('repeat'))}")
+    if len(found) > 20:
+        lines += ["", f"{len(found) - 20} more findings are in the report."]
+    lines += ["", "<details><summary>figures</summary>", "", "| figure | value |", "| --- | --- |"]
+    lines += [f"| {plain(k)} | {v[0]} |" for k, v in f.items()]
+    lines += ["", "</details>", "", *(f"> {plain(n)}" for n in i.notes[:20])]
     return "\n".join(lines) + "\n"
 
 
@@ -92,7 +158,7 @@ def write(path, text):
 def main():
     p = argparse.ArgumentParser(
         prog="oomproof report", description="One page from what sweeps, runs, traces, tests and mutants left: sweep JSON (shards of "
-        "one sweep are merged), logs of pointtrain, traces, JUnit files, results of mutants, recordings, lines by fault, or folders of these.",
+        "one sweep are merged), logs of pointtrain, traces, JUnit files, results of mutants, recordings, coverage, lines by fault, or folders of these.",
         epilog="exit codes: 0 nothing was found wrong, 1 something was (or, with --compare, got worse), 2 usage or bad input, "
         "7 the page cannot be written")
     p.add_argument("files", nargs="*", metavar="FILE")
@@ -117,24 +183,26 @@ def main():
     for path in o.files:
         inputs.add(path, i, o.oomproof)
     f = figures(i)
-    links = [("Coverage of the recovery path", os.path.join(o.out, "coverage/index.html"), "not measured yet: make coverage"),
-             ("The memory bisector", os.path.join(o.out, "bisector.html"), "not built yet: make bisector")]
+    links = [("Coverage, line by line", "coverage/index.html", os.path.join(o.out, "coverage/index.html"),
+              "the sources of the recovery, as lcov shows them.", "Not made yet: make coverage."),
+             ("The memory bisector", "bisector.html", os.path.join(o.out, "bisector.html"),
+              "step through the recovery of a batch, attempt by attempt; it runs the real code.", "Not built yet: make bisector.")]
     summary = {"version": 1, "verdict": verdict(f) or "clean", "notes": i.notes,
                "figures": {k: {"value": v[0], "better": v[1]} for k, v in f.items()},
                "sweeps": [{k: s.get(k) for k in ("fault_points", "sites", "modes", "seconds", "proof", "parts")} for s in i.sweeps],
-               "results": [r for s in i.sweeps for r in s["results"]]}
+               "results": [{k: v for k, v in r.items() if k != "stack"} for s in i.sweeps for r in s["results"]]}
     try:
         if o.html:
-            write(o.html, document("oomproof report", body(i, f, [])))
+            write(o.html, document("oomproof report", body(i, f, [], o.oomproof)))
             return int(bool(verdict(f)))
         os.makedirs(o.out, exist_ok=True)
-        write(os.path.join(o.out, "index.html"), document("oomproof report", body(i, f, links)))
+        write(os.path.join(o.out, "index.html"), document("oomproof report", body(i, f, links, o.oomproof)))
         write(os.path.join(o.out, "summary.json"), json.dumps(summary, indent=1) + "\n")
         write(os.path.join(o.out, "summary.md"), markdown(i, f))
     except OSError as e:
         print(f"oomproof: error: {o.html or o.out}: {e.strerror}", file=sys.stderr)
         return 7
-    print(f"oomproof: {os.path.join(o.out, 'index.html')}: {verdict(f) or 'nothing was found wrong'}", file=sys.stderr)
+    print(f"oomproof: {os.path.join(o.out, 'index.html')}: {headline(i, f)[2:]}", file=sys.stderr)
     return int(bool(verdict(f)))
 
 

@@ -21,7 +21,7 @@ def figures(data):
 
 
 def verdicts(data):
-    return {(r.get("call"), r.get("site"), r.get("nth_at_site"), r.get("mode"), r.get("fault"), r.get("budget")):
+    return {(r.get("call"), r.get("site"), r.get("nth_at_site"), r.get("mode"), r.get("fault"), r.get("budget"), r.get("second_site")):
             r.get("verdict") for r in data.get("results", [])}
 
 
@@ -45,5 +45,27 @@ def compare(old_path, new_path, good):
         if va[k] != vb[k]:
             bad = vb[k] not in good
             worse |= bad
-            lines.append(f"{k[0]} {k[1]} call {k[2]} {k[3]} {k[4]}: {va[k]} -> {vb[k]}{'  WORSE' if bad else ''}")
-    return lines or ["nothing differs"], worse
+            lines.append(f"{said(k)}: {va[k]} -> {vb[k]}{'  WORSE' if bad else '  better' if va[k] not in good else ''}")
+    for word, names, there in (("new", vb.keys() - va.keys(), vb), ("gone", va.keys() - vb.keys(), va)):
+        names = sorted(names, key=str)
+        if names:
+            lines.append(f"{len(names)} runs of fault points that are {word}:")
+        bad = [k for k in names if there[k] not in good]
+        worse |= word == "new" and bool(bad)
+        shown = bad[:20] + [k for k in names if k not in bad][:max(0, 20 - len(bad))]
+        lines += [f"  {said(k)}: {there[k]}" + ("  WORSE" if word == "new" and there[k] not in good else "") for k in shown]
+        if len(names) > len(shown):
+            lines.append(f"  and {len(names) - len(shown)} more")
+    return [plain(line) for line in lines] or ["nothing differs"], worse
+
+
+def said(k):
+    call, site, nth, mode, fault, budget, second = k
+    if budget is not None:
+        return f"{fault} on a budget of {budget} bytes"
+    return f"{call} {site} call {nth} {mode} {fault}" + (f", then {second}" if second else "")
+
+
+def plain(line):
+    """For a terminal: what it would take for a command is shown as what it is."""
+    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in line)

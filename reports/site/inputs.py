@@ -10,7 +10,7 @@ import xml.etree.ElementTree as xml
 class Inputs:
     def __init__(self):
         self.sweeps, self.logs, self.traces, self.mutants, self.fixtures, self.lines = [], [], [], [], [], []
-        self.tests, self.notes = {}, []
+        self.coverage, self.read, self.tests, self.notes = [], [], {}, []
 
     def note(self, text):
         self.notes.append(text)
@@ -26,24 +26,54 @@ def read_text(path, into):
 
 
 def json_lines(path, text, into):
-    rows = []
+    rows, broken = [], 0
     for number, line in enumerate(text.splitlines(), 1):
         try:
             row = json.loads(line)
-        except ValueError:
-            into.note(f"{path}, line {number} is not whole: the run was cut short, or the file is damaged")
+        except (ValueError, RecursionError):
+            broken += 1
+            if broken <= 5:
+                into.note(f"{path}, line {number} is not whole: the run was cut short, or the file is damaged")
             continue
         if isinstance(row, dict):
             rows.append(row)
+    if broken > 5:
+        into.note(f"{path}: {broken - 5} more lines are not whole")
     return rows
+
+
+TEXTS = ("call", "site", "phase", "mode", "fault", "verdict", "why", "repeat", "second_site", "worst")
+NUMBERS = ("run", "point", "bytes", "nth_at_site", "inherited_from", "retries", "splits", "dropped", "budget", "stack")
+
+
+def sound(row):
+    """A result whose fields are what they are taken for; None where one is not."""
+    if not isinstance(row, dict):
+        return None
+    if any(not isinstance(row.get(k, ""), str) for k in TEXTS):
+        return None
+    if any(isinstance(row.get(k, 0), bool) or not isinstance(row.get(k, 0), int) for k in NUMBERS):
+        return None
+    return row
 
 
 def add_sweep(path, text, into):
     try:
         sweep = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         into.note(f"{path} is not whole: the sweep was cut short; go on with oomproof sweep --resume")
         return
+    for name in ("results", "findings"):
+        rows = sweep.get(name, [])
+        sweep[name] = [r for r in rows if sound(r)] if isinstance(rows, list) else []
+        if sweep[name] != rows:
+            into.note(f"{path}: what is no result among its {name} is left out: the file is damaged")
+    if not isinstance(sweep.get("modes", []), list) or not all(isinstance(sweep.get(k, 0), (int, float)) for k in
+                                                               ("seconds", "fault_points", "sites")):
+        into.note(f"{path}: its modes or figures are not what a sweep writes: the file is damaged, and left out")
+        return
+    if not sweep.get("proof"):
+        into.note(f"{path}: the sweep is not proved complete: it was stopped, or was of a part of the points")
     for same in into.sweeps:  # shards of one sweep have the same points
         if "command" in sweep and all(same.get(k) == sweep.get(k) for k in ("fault_points", "sites", "command", "options")):
             known = {key(r) for r in same["results"]}
@@ -91,6 +121,23 @@ def add_lines(path, text, into):
         into.note(f"{path} is not whole: make coverage was stopped; run it again")
 
 
+def add_coverage(path, text, into):
+    try:
+        data = json.loads(text)
+        total, files = data["total"], data["files"]
+        for f in [total, *files.values()]:
+            for kind in ("lines", "functions", "branches"):
+                ran, of = f[kind]
+                if not isinstance(ran, int) or not isinstance(of, int):
+                    raise TypeError
+        into.coverage.append({"total": total, "files": files, "exclusions": [
+            {k: x[k] for k in ("file", "line", "reason")} for x in data["exclusions"]], "missing": list(data["missing"]),
+            "failed": list(data["failed"]), "lost": list(data["lost"]), "runs": int(data["runs"]),
+            "most_exclusions": int(data["most_exclusions"])})
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        into.note(f"{path} is not whole: counting was stopped; run make coverage again")
+
+
 def add_junit(path, text, into):
     try:
         root = xml.fromstring(text)
@@ -114,6 +161,7 @@ def add(path, into, oomproof="oomproof"):
     except OSError as e:
         into.note(f"{path}: {e.strerror}: that part was not run")
         return
+    into.read.append(path)
     if head[:8] in (b"opptrace", b"ecartppo"):
         add_trace(path, into, oomproof)
         return
@@ -122,6 +170,8 @@ def add(path, into, oomproof="oomproof"):
         add_junit(path, text, into)
     elif head.startswith(b'{"fault_points"'):
         add_sweep(path, text, into)
+    elif head.startswith(b'{"coverage"'):
+        add_coverage(path, text, into)
     elif head.startswith(b'{"lines_by_fault"'):
         add_lines(path, text, into)
     elif head.startswith(b'{"mutant"'):
@@ -130,7 +180,7 @@ def add(path, into, oomproof="oomproof"):
         rows = json_lines(path, text.partition("\n")[0] + "\n", into)
         fails = text.count('"e":"fail"')
         into.fixtures += [dict(r, name=os.path.basename(path)[:-5], fails=fails) for r in rows]
-    elif head.startswith((b'{"batch"', b'{"summary"', b'{"validation"')):
+    elif head.startswith((b'{"batch"', b'{"summary"', b'{"validation"')) or (path.endswith(".jsonl") and not text.strip()):
         add_log(path, text, into)
     else:
-        into.note(f"{path}: neither a sweep, a log of pointtrain, a trace, JUnit, mutants, lines by fault nor a recording; left out")
+        into.note(f"{path}: neither a sweep, a log of pointtrain, a trace, JUnit, mutants, coverage, lines by fault nor a recording; left out")

@@ -4,6 +4,7 @@
 #include "launch.h"
 #include "sweep/ended.h"
 #include "sweep/plan.h"
+#include "sweep/stop.h"
 #include "table.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -34,6 +35,7 @@ static pid_t start(const op_sweep_options *o, const char *out)
     if (pid) return pid;
     char path[700];
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* who would judge it? */
+    op_stop_child();
     op_environment(root, o->sim, o->memory, o->faults, stats_path, shared_path);
     snprintf(path, sizeof path, "%s.out", out);
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -44,26 +46,6 @@ static pid_t start(const op_sweep_options *o, const char *out)
     execvp(o->command[0], o->command);
     fprintf(stderr, "oomproof: error: %s cannot be started: %s\n", o->command[0], strerror(errno));
     _exit(127);
-}
-
-/* Waits, at most `seconds` (0: for ever); -1: killed for its time. */
-static int wait_for(pid_t pid, int seconds)
-{
-    int status;
-    sigset_t set;
-    struct timespec t = {seconds, 0};
-    sigemptyset(&set);
-    sigaddset(&set, SIGCHLD);
-    for (;;) {
-        pid_t got = waitpid(pid, &status, seconds ? WNOHANG : 0);
-        if (got == pid) return status;
-        if (got < 0 && errno != EINTR) return -1;
-        if (seconds && got == 0 && sigtimedwait(&set, NULL, &t) < 0 && errno == EAGAIN) {
-            kill(pid, SIGKILL);
-            waitpid(pid, &status, 0);
-            return -1;
-        }
-    }
 }
 
 static void show_file(const char *base, const char *what)
@@ -94,7 +76,8 @@ static int reference(op_sweep_file *s, const op_stats *stats, const op_sweep_opt
     char out[600];
     s->role = OP_REFERENCE;
     snprintf(out, sizeof out, "%s/reference", s->folder);
-    int status = wait_for(start(o, out), 0);
+    int status = op_stop_wait(start(o, out), 0);
+    if (op_stopped) return 0;
     if (!WIFEXITED(status) || WEXITSTATUS(status)) {
         show_file(out, "the run without faults failed:");
         return WIFEXITED(status) && WEXITSTATUS(status) == 2 ? 2 : 5;
@@ -122,7 +105,11 @@ static void by_run(op_sweep_file *s, const op_sweep_options *o, int k, op_mode m
     s->single_budget = o->budget;
     s->role = OP_SINGLE;
     snprintf(out, sizeof out, "%s/single", s->folder);
-    int status = wait_for(start(o, out), o->timeout * 2);
+    int status = op_stop_wait(start(o, out), o->timeout * 2);
+    if (op_stopped) {
+        s->nresults = i;
+        return;
+    }
     if (s->nresults == i) { /* it never came to its fault */
         s->result[s->nresults++] = (op_result){.point = k,
                                                .second = -1,
@@ -158,7 +145,7 @@ static void by_runs(op_sweep_file *s, const op_sweep_options *o, int from, int t
         for (int run = 0; run < 2 * OP_FAULTS && (k - from) % o->shards == o->shard; run++) {
             int fault = run / 2, mode = run % 2;
             if ((o->mode_of[fault] >> mode & 1) && (s->point[k].kinds >> fault & 1) && !enough(s) &&
-                !(s->skip[k] & OP_RUN(fault, mode)))
+                !op_stopped && !(s->skip[k] & OP_RUN(fault, mode)))
                 by_run(s, o, k, (op_mode)mode, (op_fault)fault);
         }
 }
@@ -168,7 +155,8 @@ static int by_forking(op_sweep_file *s, const op_sweep_options *o)
     char out[600];
     s->role = OP_WALKER;
     snprintf(out, sizeof out, "%s/walker", s->folder);
-    int status = wait_for(start(o, out), 0);
+    int status = op_stop_wait(start(o, out), 0);
+    if (op_stopped) return 0;
     if (!WIFEXITED(status) || WEXITSTATUS(status)) {
         show_file(out, "the run that walks from point to point failed:");
         return 7;
@@ -184,11 +172,12 @@ static int by_forking(op_sweep_file *s, const op_sweep_options *o)
 static int proved(op_sweep_file *s, const op_sweep_options *o)
 {
     int n = s->nresults, kind = 0;
+    if (op_stopped) return 0;
     if (o->point || o->budget) return 1;
     if (enough(s) || (o->fork && (s->walked != s->npoints || !s->walker_equal))) return 0;
     while (!(o->kinds >> kind & 1)) kind++;
     by_run(s, o, s->npoints, OP_ONCE, (op_fault)kind);
-    int quiet = s->nresults == n + 1 && s->result[n].verdict == OP_V_UNFIRED;
+    int quiet = s->nresults == n + 1 && !op_stopped && s->result[n].verdict == OP_V_UNFIRED;
     s->nresults = n;
     return quiet;
 }
@@ -268,6 +257,25 @@ static op_sweep_file *fresh(const char *path, int resume)
     return s != MAP_FAILED && rename(aside, path) == 0 ? s : MAP_FAILED;
 }
 
+/* Of a sweep that stops: the runs that have ended, in memory of our own, since what was under way
+ * may still write into the other. */
+static op_sweep_file *so_far(const op_sweep_file *s, const char *keep)
+{
+    op_sweep_file *own = malloc(sizeof *own);
+    if (!own) return NULL;
+    memcpy(own, s, sizeof *own);
+    int lost = op_plan_ended(own, 1);
+    fprintf(
+        stderr,
+        "oomproof: stopped by signal %d (%s) at point %d of %d: %d runs had ended, %d had not\n",
+        op_stopped, strsignal(op_stopped), s->walked, s->npoints, own->nresults, lost);
+    if (keep)
+        fprintf(stderr, "oomproof: go on with the same options and --resume %s\n", keep);
+    else
+        fprintf(stderr, "oomproof: with --resume FOLDER from the beginning, it could go on\n");
+    return own;
+}
+
 int op_sweep_command(int argc, char **argv)
 {
     op_sweep_options o;
@@ -276,11 +284,7 @@ int op_sweep_command(int argc, char **argv)
     double began = now();
     int code = op_sweep_read_options(argc, argv, &o);
     if (code) return code < 0 ? 0 : code;
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &set, NULL); /* for sigtimedwait */
-    signal(SIGCHLD, SIG_DFL);
+    op_stop_watch();
     const char *tmp = getenv("TMPDIR");
     snprintf(folder, sizeof folder, "%s/oomproof-sweep-XXXXXX", tmp && *tmp ? tmp : "/tmp");
     if (o.keep ? mkdir(o.keep, 0700) != 0 && errno != EEXIST : !mkdtemp(folder)) {
@@ -318,9 +322,9 @@ int op_sweep_command(int argc, char **argv)
     for (int kind = 0; kind < OP_FAULTS; kind++)
         if (o.kinds >> kind & 1) op_plan_calls(s, &o, (op_fault)kind);
     code = reference(s, stats, &o);
-    if (code == 0 && o.point > s->npoints)
+    if (code == 0 && !op_stopped && o.point > s->npoints)
         code = op_usage("--point: the step has fewer fault points", "");
-    if (code == 0) {
+    if (code == 0 && !op_stopped) {
         op_plan(s, &o);
         if (o.budget)
             by_run(s, &o, -1, OP_BUDGET, OP_FAULT_OOM);
@@ -334,6 +338,7 @@ int op_sweep_command(int argc, char **argv)
     if (code == 0) {
         t.fork = o.fork && !o.point && !o.budget;
         t.proved = proved(s, &o);
+        if (op_stopped && !(s = so_far(s, o.keep))) return 7;
         t.seconds = now() - began;
         op_tally_up(s, &t);
         op_print_tally(stderr, s, &t);
@@ -345,5 +350,6 @@ int op_sweep_command(int argc, char **argv)
         if (code < 2 && o.html && op_report_page(o.json, o.html)) code = 7;
     }
     if (!o.keep) nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    if (op_stopped) op_stop_end();
     return code;
 }

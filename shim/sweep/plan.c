@@ -77,9 +77,9 @@ void op_plan(op_sweep_file *s, const op_sweep_options *o)
 }
 
 /* A pair counts when the run of its first fault has ended too: that one waits for its pairs. */
-static int whole(const op_sweep_file *s, const op_result *r)
+static int whole(const op_sweep_file *s, const op_result *r, int budgets)
 {
-    if (r->verdict == OP_V_RUNNING || r->point < 0) return 0; /* budgets are chosen anew */
+    if (r->verdict == OP_V_RUNNING || (r->point < 0 && !budgets)) return 0;
     if (!s->marked && !r->closed) return 0;
     for (int i = 0; r->second >= 0 && i < s->nresults; i++) {
         const op_result *first = &s->result[i];
@@ -89,21 +89,12 @@ static int whole(const op_sweep_file *s, const op_result *r)
     return r->second < 0;
 }
 
-int op_plan_resume(op_sweep_file *s, const char *asked, const char *folder)
+int op_plan_ended(op_sweep_file *s, int budgets)
 {
-    if (!s->magic) return 0; /* nothing was begun there */
     int n = 0, had = s->nresults < OP_RESULTS ? s->nresults : OP_RESULTS;
-    if (s->magic != OP_SWEEP_MAGIC || strcmp(s->asked, asked)) {
-        fprintf(stderr, "oomproof: error: --resume %s: %s\n  there: %s\n  here:  %s\n", folder,
-                s->magic != OP_SWEEP_MAGIC ? "holds no sweep of this version"
-                                           : "is of another sweep; give the options and the "
-                                             "command that it had",
-                s->magic == OP_SWEEP_MAGIC ? s->asked : "", asked);
-        return 2;
-    }
     int *now = calloc((size_t)had + 1, sizeof *now);
-    if (!now) return 2;
-    for (int i = 0; i < had; i++) now[i] = whole(s, &s->result[i]) ? n++ : -1;
+    if (!now) return -1;
+    for (int i = 0; i < had; i++) now[i] = whole(s, &s->result[i], budgets) ? n++ : -1;
     for (int i = 0; i < had; i++) {
         op_result *r = &s->result[i];
         if (now[i] < 0) continue;
@@ -116,6 +107,23 @@ int op_plan_resume(op_sweep_file *s, const char *asked, const char *folder)
     }
     s->nresults = n;
     free(now);
-    fprintf(stderr, "oomproof: %s: %d runs are there, %d had not ended\n", folder, n, had - n);
+    return had - n;
+}
+
+int op_plan_resume(op_sweep_file *s, const char *asked, const char *folder)
+{
+    if (!s->magic) return 0; /* nothing was begun there */
+    if (s->magic != OP_SWEEP_MAGIC || strcmp(s->asked, asked)) {
+        fprintf(stderr, "oomproof: error: --resume %s: %s\n  there: %s\n  here:  %s\n", folder,
+                s->magic != OP_SWEEP_MAGIC ? "holds no sweep of this version"
+                                           : "is of another sweep; give the options and the "
+                                             "command that it had",
+                s->magic == OP_SWEEP_MAGIC ? s->asked : "", asked);
+        return 2;
+    }
+    int lost = op_plan_ended(s, 0); /* budgets are chosen anew */
+    if (lost < 0) return 2;
+    fprintf(stderr, "oomproof: %s: %d runs are there, %d had not ended\n", folder, s->nresults,
+            lost);
     return 0;
 }

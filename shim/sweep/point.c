@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "live.h"
 #include "oomproof.h"
+#include "site.h"
 #include "state.h"
 #include "sweep.h"
 #include <errno.h>
@@ -300,6 +301,7 @@ static void note_point(int i, int kinds, const op_call *c)
     p->size = c->size;
     p->id = (int)c->id;
     p->kinds = kinds;
+    op_stack_text(p->stack, sizeof p->stack);
     p->nth_at_site = 1;
     for (int k = 0; k < i; k++)
         if (op_sweep->point[k].id == p->id && !strcmp(op_sweep->point[k].site, p->site))

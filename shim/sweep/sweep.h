@@ -64,7 +64,8 @@ typedef struct op_point {
     uint64_t size;
     int id; /* op_id */
     int nth_at_site;
-    int kinds; /* bit of each op_fault that it can have */
+    int kinds;       /* bit of each op_fault that it can have */
+    char stack[320]; /* of the reference run: op_stack_text */
 } op_point;
 
 typedef struct op_result {
@@ -125,7 +126,7 @@ typedef struct op_sweep_file {
     } state[OP_STATES];
     op_result result[OP_RESULTS];
 } op_sweep_file;
-#define OP_SWEEP_MAGIC 0x32706565777370ull
+#define OP_SWEEP_MAGIC 0x33706565777370ull
 /* The bit of a run at a point: its kind and mode. */
 #define OP_RUN(fault, mode) (1u << (2 * (unsigned)(fault) + (unsigned)(mode)))
 _Static_assert(OP_BUDGET == 2 && 2 * OP_FAULTS <= 16, "a budget is no run of a point");

@@ -53,6 +53,19 @@ static void repeat(FILE *f, const op_result *r, const op_tally *t)
                 t->command);
 }
 
+static const char *repeat_text(const op_result *r, const op_tally *t)
+{
+    static char command[2048];
+    FILE *m = fmemopen(command, sizeof command, "w");
+    command[0] = 0;
+    if (m) {
+        repeat(m, r, t);
+        fclose(m);
+        command[sizeof command - 1] = 0;
+    }
+    return command;
+}
+
 void op_print_tally(FILE *f, const op_sweep_file *s, const op_tally *t)
 {
     for (int i = 0; i < s->nresults; i++) {
@@ -90,6 +103,25 @@ void op_print_tally(FILE *f, const op_sweep_file *s, const op_tally *t)
         t->proved ? "; the run after the last point fired nothing" : "; NOT PROVED COMPLETE");
 }
 
+/* Equal stacks are one: of each point the number of its own, from 0. */
+static int stack_of[OP_POINTS];
+
+static void json_stacks(FILE *f, const op_sweep_file *s)
+{
+    static int first[OP_POINTS]; /* the first point of each */
+    int n = 0;
+    fputs("],\n\"stacks\":[", f);
+    for (int i = 0; i < s->npoints; i++) {
+        int k = 0;
+        while (k < n && strcmp(s->point[first[k]].stack, s->point[i].stack) != 0) k++;
+        stack_of[i] = k;
+        if (k < n) continue;
+        first[n++] = i;
+        fputs(k ? ",\n" : "\n", f);
+        op_json_text(f, s->point[i].stack);
+    }
+}
+
 static void json_result(FILE *f, const op_sweep_file *s, int i, const op_tally *t, int full)
 {
     const op_result *r = &s->result[i];
@@ -112,7 +144,10 @@ static void json_result(FILE *f, const op_sweep_file *s, int i, const op_tally *
             fputs(",\"measure\":null,\"worst\":", f);
         op_json_text(f, r->worst);
     }
-    if (r->point < 0) fprintf(f, ",\"budget\":%llu", (unsigned long long)r->budget);
+    if (r->point < 0)
+        fprintf(f, ",\"budget\":%llu", (unsigned long long)r->budget);
+    else
+        fprintf(f, ",\"stack\":%d", stack_of[r->point]);
     if (r->second >= 0) {
         fputs(",\"second_site\":", f);
         op_json_text(f, r->second_site);
@@ -123,14 +158,7 @@ static void json_result(FILE *f, const op_sweep_file *s, int i, const op_tally *
     }
     if (full) {
         fputs(",\"repeat\":", f);
-        char command[2048] = "";
-        FILE *m = fmemopen(command, sizeof command, "w");
-        if (m) {
-            repeat(m, r, t);
-            fclose(m);
-            command[sizeof command - 1] = 0;
-        }
-        op_json_text(f, command);
+        op_json_text(f, repeat_text(r, t));
     }
     fputc('}', f);
 }
@@ -145,6 +173,7 @@ int op_write_json(FILE *f, const op_sweep_file *s, const op_tally *t)
     fputs("],\"kinds\":[", f);
     for (int k = 0, n = 0; k < OP_FAULTS; k++)
         if (s->modes[k]) fprintf(f, "%s\"%s\"", n++ ? "," : "", op_fault_text[k]);
+    json_stacks(f, s);
     fputs("],\"verdicts\":{", f);
     for (int v = 1, n = 0; v < OP_VERDICT_COUNT; v++) {
         int count = runs_with(t, (op_verdict)v);
@@ -192,6 +221,8 @@ int op_write_junit(FILE *f, const op_sweep_file *s, const op_tally *t)
         if (op_verdict_finding[r->verdict]) {
             fprintf(f, "<failure message=\"%s\">", op_verdict_text[r->verdict]);
             op_xml(f, r->why);
+            fputs("\nrepeat: ", f);
+            op_xml(f, repeat_text(r, t));
             fputs("</failure>", f);
         }
         fputs("</testcase>\n", f);

@@ -7,6 +7,7 @@ const percent = x => (x > 0 && x < 0.001 ? "< 0.1" : (100 * x).toFixed(x < 0.099
 const AXIS = ["x", "y", "z"];
 
 function nameOf(n) {
+  if (n.name) return n.name; /* of a recorded run */
   if (n.scene < 0) return "the batch";
   return (n.spatial ? "a piece of scene " : "scene ") + (n.scene + 1);
 }

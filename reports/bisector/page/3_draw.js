@@ -33,7 +33,7 @@ function fateAt(run, n, at) {
 }
 
 function markOf(n, fate) {
-  if (fate === FATE.IN_SPACE) return n.children.length && n.children[0].axis >= 0 ? AXIS[n.children[0].axis] : "↻";
+  if (fate === FATE.IN_SPACE) return n.children.length && n.children[0].axis >= 0 ? AXIS[n.children[0].axis] : n.logged ? "÷" : "↻";
   return LOOK[fate].mark;
 }
 
@@ -59,7 +59,7 @@ function layout(run) {
   return { place, width: Math.max(step * leaves, 60), height: 56 + row * deepest };
 }
 
-const radius = (n, biggest) => 8 + 10 * Math.sqrt(n.own / biggest);
+const radius = (n, biggest) => 8 + 10 * Math.sqrt(Math.min(1, n.own / Math.max(1, biggest)));
 
 function drawTree(to, run, at, chosen, choose) {
   run.layout ||= layout(run);

@@ -61,7 +61,7 @@ function batchWords(r) {
   const retries = numberOf(r, "retries"), seconds = numberOf(r, "seconds");
   let text = `Batch ${shown(r.batch)}: ${shown(r.points)} points in ${shown(r.attempts)} attempts, `;
   text += retries ? `${count(retries)} of them failed and were recovered` : "none of which failed and was recovered";
-  text += ` (${shown(r.splits_scene)} splits by scene, ${shown(r.splits_space)} in space); `;
+  text += ` (${shown(r.splits_scene)} ${r.splits_scene === 1 ? "split" : "splits"} by scene, ${shown(r.splits_space)} in space); `;
   text += `${shown(r.trained)} points trained, ${shown(r.dropped)} dropped.`;
   if (seconds) text += ` Recovery took ${percent(numberOf(r, "seconds_recover") / seconds)} of its ${shown(seconds)} s.`;
   if (Number.isFinite(r.bytes_peak)) text += ` Peak ${mib(r.bytes_peak / 1024)} of device memory.`;
@@ -80,6 +80,7 @@ function showLog(to, log) {
     + `failed and recovered (${percent(attempts ? retries / attempts : 0)}), ${count(sumOf(rows, "wasted_forward"))} wasted forward passes `
     + `that had ended; ${count(sumOf(rows, "dropped"))} of ${count(sumOf(rows, "points"))} points dropped`
     + (seconds ? `; recovery took ${percent(sumOf(rows, "seconds_recover") / seconds)} of the time.` : "."));
+  const attemptTree = element("div", { id: "run_attempts" });
   const words = element("p", { id: "run_words" }), bars = element("div", { class: "scroll" }), table = element("table");
   const prev = element("button", { type: "button", id: "run_prev" }, "◀ batch");
   const next = element("button", { type: "button", id: "run_next" }, "batch ▶");
@@ -92,13 +93,14 @@ function showLog(to, log) {
     prev.disabled = at === 0;
     next.disabled = at === Math.min(rows.length, LOG_SHOWN) - 1;
     [...table.rows].forEach((row, k) => row.classList.toggle("now", k === at + 1));
+    showAttempts(attemptTree, rows[at]);
   }
   prev.addEventListener("click", () => show(at - 1));
   next.addEventListener("click", () => show(at + 1));
   to.replaceChildren(...notes, sum, element("p", { class: "hint" },
     "Attempts of each batch: filled, committed; striped, failed. ✕: points dropped, !: the batch failed."
     + (rows.length > LOG_SHOWN ? ` The first ${LOG_SHOWN} are drawn.` : "")), bars,
-  element("div", { class: "buttons" }, prev, next), words,
+  element("div", { class: "buttons" }, prev, next), words, attemptTree,
   element("details", {}, element("summary", {}, "All numbers"),
     element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "table of batches, scrollable" }, table)));
   const worst = rows.slice(0, LOG_SHOWN).reduce((a, r, i, all) => numberOf(r, "retries") > numberOf(all[a], "retries") ? i : a, 0);
