@@ -32,21 +32,6 @@ int has(const stmt *s, const char *mod)
     return 0;
 }
 
-int accepts(emit *e, const stmt *s, const char *list)
-{
-    for (int i = 0; i < s->nmod; i++) {
-        size_t n = strlen(s->mod[i]);
-        int ok = 0;
-        for (const char *p = list; !ok && (p = strstr(p, s->mod[i])); p += n)
-            ok = p > list && p[-1] == ' ' && p[n] == ' ';
-        if (!ok) {
-            refuse(e, "modifier .%s of %s", s->mod[i], s->op);
-            return 0;
-        }
-    }
-    return 1;
-}
-
 static const char *special(emit *e, const char *o)
 {
     static const char *const ids[][2] = {

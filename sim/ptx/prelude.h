@@ -248,6 +248,10 @@ HOT float ftz_(float x)
 {
     return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x;
 }
+HOT double ftzd_(double x)
+{
+    return fabs(x) < 0x1p-1022 ? copysign(0, x) : x;
+}
 HOT float satf(float x)
 {
     return x > 0 ? (x < 1 ? x : 1) : 0;
