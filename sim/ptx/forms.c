@@ -24,7 +24,8 @@
 #define CACHE                                                                           \
     " ~-|ca|cg|cs|lu|cv|wb|wt ~-|nc ~-|L1::no_allocate|L1::evict_last|L1::evict_first " \
     "~-|L2::64B|L2::128B|L2::256B "
-#define LOADED  "b8|u8|s8|b16|u16|s16|b32|u32|s32|b64|u64|s64|f32|f64"
+#define NARROW  "b8|u8|s8|b16|u16|s16|b32|u32|s32|f32"
+#define WIDE    "b64|u64|s64|f64"
 #define ORDER   "~-|relaxed|acquire|release|acq_rel ~-|cta|gpu|sys "
 #define WHERE   "-|global|shared|shared::cta "
 #define GENERIC "-|generic|global|shared|shared::cta|local "
@@ -166,11 +167,16 @@ static const struct {
     {"cvt", "sat bf16 bf16"},
     {"cvt", "-|ftz -|sat f32 f16|bf16"},
     {"cvt", "-|sat f64 f16|bf16"},
-    {"ld", "*~-|weak|volatile|relaxed|acquire ~-|cta|gpu|sys " GENERIC CACHE "-|v2|v4 : " LOADED},
-    {"ld", "* const|param|param::entry|param::func " CACHE "-|v2|v4 : " LOADED},
-    {"ldu", "*-|global -|v2|v4 : " LOADED},
-    {"st", "*~-|weak|volatile|relaxed|release ~-|cta|gpu|sys " GENERIC CACHE "-|v2|v4 : " LOADED},
-    {"st", "*param|param::func -|v2|v4 : " LOADED},
+    {"ld", "*~-|weak|volatile|relaxed|acquire ~-|cta|gpu|sys " GENERIC CACHE "-|v2|v4 : " NARROW},
+    {"ld", "*~-|weak|volatile|relaxed|acquire ~-|cta|gpu|sys " GENERIC CACHE "-|v2 : " WIDE},
+    {"ld", "* const|param|param::entry|param::func " CACHE "-|v2|v4 : " NARROW},
+    {"ld", "* const|param|param::entry|param::func " CACHE "-|v2 : " WIDE},
+    {"ldu", "*-|global -|v2|v4 : " NARROW},
+    {"ldu", "*-|global -|v2 : " WIDE},
+    {"st", "*~-|weak|volatile|relaxed|release ~-|cta|gpu|sys " GENERIC CACHE "-|v2|v4 : " NARROW},
+    {"st", "*~-|weak|volatile|relaxed|release ~-|cta|gpu|sys " GENERIC CACHE "-|v2 : " WIDE},
+    {"st", "*param|param::func -|v2|v4 : " NARROW},
+    {"st", "*param|param::func -|v2 : " WIDE},
     {"atom", "*" ORDER WHERE "add : u32|s32|u64|f32|f64"},
     {"atom", "*" ORDER WHERE "min|max : u32|s32|u64|s64"},
     {"atom", "*" ORDER WHERE "and|or|xor : b32|b64"},
