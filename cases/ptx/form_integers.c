@@ -68,7 +68,7 @@ static wanted integer_reference(const form *f, const operands *o, size_t i)
         out = ua < ub + (uwide)carry_in;
         if (form_has(f, "sat")) r = r > INT32_MAX ? INT32_MAX : r < INT32_MIN ? INT32_MIN : r;
     } else if (IS("mul") || IS("mad") || IS("madc")) {
-        uwide p = (uwide)(a * b),
+        uwide p = (uwide)a * (uwide)b,
               part = form_has(f, "hi") ? type_mask(t, (wide)(p >> w)) : type_mask(t, (wide)p);
         if (*t == 'u') part = form_has(f, "hi") ? type_mask(t, (wide)(ua * ub >> w)) : part;
         if (form_has(f, "wide")) {

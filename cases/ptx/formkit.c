@@ -35,12 +35,14 @@ int type_half(const char *t)
 __int128 type_value(const char *t, uint64_t x)
 {
     int w = type_bits(t);
+    if (w < 1 || w > 64) return 0; /* no type */
     if (*t == 's') return (int64_t)(x << (64 - w)) >> (64 - w);
     return x << (64 - w) >> (64 - w);
 }
 uint64_t type_mask(const char *t, __int128 x)
 {
-    return (uint64_t)x << (64 - type_bits(t)) >> (64 - type_bits(t));
+    int w = type_bits(t);
+    return w < 1 || w > 64 ? 0 : (uint64_t)x << (64 - w) >> (64 - w);
 }
 float as_float(uint64_t x)
 {
