@@ -58,7 +58,7 @@ static const char *special(emit *e, const char *o)
     for (size_t i = 0; dot && i < sizeof ids / sizeof *ids; i++)
         if ((size_t)(dot - o) == strlen(ids[i][0]) && !strncmp(o, ids[i][0], (size_t)(dot - o)) &&
             dot[1] && strchr("xyz", dot[1]) && !dot[2])
-            return fmt(e, e->f->entry && !i ? "%s.%c" : "C->%s.%c", ids[i][1], dot[1]);
+            return fmt(e, e->f->entry ? "%s.%c" : "C->%s.%c", ids[i][1], dot[1]);
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         if (!strcmp(o, plain[i][0])) return plain[i][1];
     return NULL;
