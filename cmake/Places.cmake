@@ -7,14 +7,21 @@ set(CMAKE_SKIP_BUILD_RPATH ON) # LD_LIBRARY_PATH decides which device a program 
 add_library(oomproof_flags INTERFACE)
 target_compile_options(oomproof_flags INTERFACE
   $<$<COMPILE_LANGUAGE:C>:-Wall;-Wextra;-Wshadow;-Wstrict-prototypes;-Wmissing-prototypes;-fno-omit-frame-pointer>)
-# ASan and UBSan of the trainer and the cases. The shim is preloaded and the simulated device runs
-# kernels on fibers: both stay as they are.
+# ASan and UBSan, or TSan, of everything but the shim, which is preloaded into whatever there is. The
+# simulated device tells them of its fibers (sim/cudart/sanitize.h); its kernels are compiled without.
 add_library(oomproof_sanitize INTERFACE)
-if(OOMPROOF_ASAN)
-  target_compile_options(oomproof_sanitize INTERFACE
-    $<$<COMPILE_LANGUAGE:C>:-fsanitize=address,undefined;-fno-sanitize-recover=undefined>)
-  target_link_options(oomproof_sanitize INTERFACE -fsanitize=address,undefined)
+if(OOMPROOF_ASAN AND OOMPROOF_TSAN)
+  message(FATAL_ERROR "OOMPROOF_ASAN and OOMPROOF_TSAN are two builds: choose one")
+elseif(OOMPROOF_ASAN)
+  set(sanitizers address,undefined)
   target_sources(oomproof_sanitize INTERFACE ${CMAKE_CURRENT_LIST_DIR}/asan_options.c)
+elseif(OOMPROOF_TSAN)
+  set(sanitizers thread)
+endif()
+if(sanitizers)
+  target_compile_options(oomproof_sanitize INTERFACE
+    $<$<COMPILE_LANGUAGE:C>:-fsanitize=${sanitizers};-fno-sanitize-recover=undefined>)
+  target_link_options(oomproof_sanitize INTERFACE -fsanitize=${sanitizers})
 endif()
 
 # What a CUDA program here links: the simulated libraries (targets of sim/), or with the gpu preset

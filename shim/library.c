@@ -69,4 +69,6 @@ static int changed(const op_rule *r, const char *field, int value, int m, int n,
         w = changed(rule_, "w", w, 0, 0, 0);                                         \
         return TRACED(name, OUTER(REAL(name) arguments), 0, 0, NULL, rule_ != NULL); \
     }
+/* products of __half, which the headers declare in C++ alone, have none */
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
 #include "calls.def"

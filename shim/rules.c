@@ -3,7 +3,7 @@
 #include <string.h>
 
 _Static_assert(OP_MAX_RULES <= 32, "op_decide's which is too small");
-_Static_assert(OP_CALLS <= 64 * 4, "op_rule.fits is too small");
+_Static_assert(OP_CALLS <= 64 * 8, "op_rule.fits is too small");
 
 static int can_have(const op_rule *r, const op_entry *call)
 {

@@ -48,6 +48,11 @@ uint64_t sim_ptx_function_address(const sim_ptx *m, const char *name);
  * Returns that count, or -1 when out cannot be written. */
 int sim_ptx_emit(const sim_ptx *m, int kernel, FILE *out);
 
+/* Every form of an instruction that is translated, from the table that decides: opcode and
+ * modifiers. Of modifiers that change no result each is told once, not in all combinations. */
+typedef void (*sim_ptx_form)(void *with, const char *op, const char *const *mods, int n);
+void sim_ptx_forms(sim_ptx_form each, void *with);
+
 /* Identifies the translator in the cache key: a hash of its sources, by CMake. */
 const char *sim_ptx_version(void);
 

@@ -14,7 +14,9 @@ typedef int any_call(const void *, const void *, const void *, const void *, con
                      const void *, const void *, const void *, const void *, const void *,
                      const void *, const void *, const void *, const void *, const void *,
                      const void *, const void *, const void *, const void *, const void *,
-                     const void *, const void *, const void *, const void *);
+                     const void *, const void *, const void *, const void *, const void *,
+                     const void *, const void *, const void *, const void *, const void *,
+                     const void *, const void *);
 static int make(int id)
 {
     static uint64_t z[512];
@@ -22,7 +24,8 @@ static int make(int id)
     *(void **)&f = dlsym(RTLD_DEFAULT, op_table[id].name);
     ck_assert_msg(f != NULL, "%s is not exported", op_table[id].name);
     memset(z, 0, sizeof z);
-    return f(z, z, z, z, z, z, z, z, z, z, z, z, z, z, z, z, z, z, z, z, z, z, z, z);
+    return f(z, z, z, z, z, z, z, z, z, z, z, z, z, z, z, z, z, z, z, z, z, z, z, z, z, z, z, z, z,
+             z, z, z);
 }
 
 static void arm(const char *format, ...)

@@ -224,7 +224,7 @@ END_TEST
 
 START_TEST(a_card_that_the_host_cannot_back_is_refused_with_a_message)
 {
-    setenv("OOMPROOF_SIM_MEMORY", "512GiB", 1);
+    setenv("OOMPROOF_SIM_MEMORY", "64GiB", 1);
     setenv("OOMPROOF_SIM_HOST_KEEP", "900GiB", 1); /* more than the host has: all of it is kept */
     void *p = NULL;
     listen_to(2);

@@ -1,5 +1,8 @@
 /* textbook_device.cu - CUB's algorithms for a whole array, as programs call them: a first call
  * asks for the workspace, a second one works. */
+#include <algorithm>
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_reduce.cuh>
 #include <cub/device/device_scan.cuh>
 #include <cub/device/device_select.cuh>
 
@@ -49,6 +52,43 @@ START_TEST(a_device_wide_selection)
         });
         ck_assert_int_eq(k.one(), count);
         same(o.host(), want, "selection");
+    }
+}
+END_TEST
+
+START_TEST(a_device_wide_reduction)
+{
+    for (int n : sizes) {
+        std::vector<int> in = numbers<int>(n, 2000, -1000);
+        device<int> a(in), sum(1), least(1);
+        int want = 0;
+        for (int x : in) want += x;
+        in_two_calls([&](void *work, size_t &bytes) {
+            return cub::DeviceReduce::Sum(work, bytes, a.p, sum.p, n);
+        });
+        in_two_calls([&](void *work, size_t &bytes) {
+            return cub::DeviceReduce::Min(work, bytes, a.p, least.p, n);
+        });
+        ck_assert_int_eq(sum.one(), want);
+        ck_assert_int_eq(least.one(), *std::min_element(in.begin(), in.end()));
+    }
+}
+END_TEST
+
+/* Pairs keep the order of equal keys. */
+START_TEST(a_device_wide_sort)
+{
+    for (int n : sizes) {
+        std::vector<int> keys = numbers<int>(n, 300, -100), places(n), want(n);
+        for (int i = 0; i < n; i++) places[i] = want[i] = i;
+        std::stable_sort(want.begin(), want.end(), [&](int x, int y) { return keys[x] < keys[y]; });
+        device<int> k(keys), v(places), ko(n), vo(n);
+        in_two_calls([&](void *work, size_t &bytes) {
+            return cub::DeviceRadixSort::SortPairs(work, bytes, k.p, ko.p, v.p, vo.p, n);
+        });
+        same(vo.host(), want, "places");
+        std::sort(keys.begin(), keys.end());
+        same(ko.host(), keys, "keys");
     }
 }
 END_TEST

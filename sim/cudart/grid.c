@@ -39,6 +39,7 @@ int sim_grid_failed(void)
 void sim_stop(worker *w, int cuda_error)
 {
     fail(cuda_error);
+    sim_shadow_leave(NULL, &w->shadow);
     siglongjmp(w->stop, 1);
 }
 
@@ -91,6 +92,7 @@ static fiber *fresh(worker *w)
     /* stacks a power of two apart would all use the same cache sets */
     f->stack =
         sim_stack_make(f->memory, SIM_STACK - (size_t)(f - w->fibers) * 320 % 16384, fiber_main);
+    sim_shadow_fresh(&f->shadow, f->memory, SIM_STACK);
     f->index = UINT32_MAX;
     return f;
 }
@@ -110,17 +112,20 @@ static fiber *choose(worker *w)
     sim_stop(w, cudaErrorLaunchFailure);
 }
 
-static void go_on_with(worker *w, fiber *f, sim_stack *save)
+/* From the fiber `me`, which may be at its end, to f. */
+SIM_NO_SHADOW static void go_on_with(worker *w, fiber *f, fiber *me)
 {
     w->current = f;
     if (f->index != UINT32_MAX) load(w, f);
-    sim_switch(save, f->stack);
+    sim_shadow_leave(me->index == UINT32_MAX ? NULL : &me->shadow, &f->shadow);
+    sim_switch(&me->stack, f->stack);
+    sim_shadow_arrive(&me->shadow);
 }
 
 void sim_park(worker *w)
 {
     fiber *me = w->current, *f = choose(w);
-    if (f != me) go_on_with(w, f, &me->stack);
+    if (f != me) go_on_with(w, f, me);
 }
 
 /* What it spins for may be the work of a thread that has not started: choose() would run those
@@ -133,7 +138,7 @@ void sim_give_way(worker *w)
     if (!f)
         sim_park(w);
     else
-        go_on_with(w, f, &me->stack);
+        go_on_with(w, f, me);
 }
 
 static void next_thread(worker *w, fiber *me)
@@ -152,10 +157,11 @@ static void next_thread(worker *w, fiber *me)
     load(w, me);
 }
 
-static void fiber_main(void)
+SIM_NO_SHADOW static void fiber_main(void)
 {
     worker *w = sim_worker;
     fiber *me = w->current;
+    sim_shadow_arrive(&me->shadow);
     if (w->running->info->all) {
         load(w, me);
         w->running->info->all(&w->ctx, w->arguments);
@@ -171,8 +177,11 @@ static void fiber_main(void)
     me->index = UINT32_MAX;
     me->next = w->spare;
     w->spare = me;
-    if (w->ended == w->threads) sim_switch(&me->stack, w->outside);
-    go_on_with(w, choose(w), &me->stack);
+    if (w->ended == w->threads) {
+        sim_shadow_leave(NULL, &w->shadow);
+        sim_switch(&me->stack, w->outside);
+    }
+    go_on_with(w, choose(w), me);
     abort();
 }
 
@@ -187,7 +196,9 @@ static void run_block(worker *w, uint64_t k)
     w->next_tid = (sim_u3){0, 0, 0};
     sim_block_begins(w);
     w->current = fresh(w);
+    sim_shadow_leave(&w->shadow, &w->current->shadow);
     sim_switch(&w->outside, w->current->stack);
+    sim_shadow_arrive(&w->shadow);
 }
 
 static void reset(worker *w)
@@ -207,7 +218,10 @@ static void run_blocks(worker *w)
 {
     sim_faults_start();
     sim_worker = w;
-    if (sigsetjmp(w->stop, 0) == 0)
+    sim_shadow_outside(&w->shadow);
+    if (sigsetjmp(w->stop, 0) != 0)
+        sim_shadow_arrive(&w->shadow);
+    else
         for (uint64_t k; !sim_grid_failed() &&
                          (k = __atomic_fetch_add(&job.next, 1, __ATOMIC_RELAXED)) < job.nblocks;)
             run_block(w, k);

@@ -1,4 +1,5 @@
 /* meet.c - where the threads of a block wait for each other: barriers, and everything warp-wide. */
+#define _GNU_SOURCE
 #include "worker.h"
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* services.c - what a running kernel calls: addresses that are not plain device memory, printf, the
  * heap of kernels, the budget of steps, errors. */
+#define _GNU_SOURCE
 #include "worker.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,6 +3,7 @@
 #ifndef SIM_WORKER_H
 #define SIM_WORKER_H
 #include "fiber.h"
+#include "sanitize.h"
 #include "state.h"
 #include <setjmp.h>
 
@@ -10,6 +11,7 @@ enum { SIM_THREADS = 1024 }; /* of a block, at most */
 
 typedef struct fiber {
     sim_stack stack;
+    sim_shadow shadow;
     char *memory;
     struct fiber *next;
     sim_u3 tid;
@@ -39,6 +41,7 @@ typedef struct worker {
         uint32_t arrived[SIM_THREADS / 32]; /* lanes, of a part of the block */
     } barriers[16];
     sim_stack outside;
+    sim_shadow shadow; /* of the host thread's own stack */
     const sim_function *running;
     void **arguments;
     uint32_t threads, started, ended; /* of the block */

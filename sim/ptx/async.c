@@ -11,7 +11,6 @@ static const char *const bytes[] = {"4", "8", "16"};
 static void copy(emit *e, const stmt *s)
 {
     int n = 0;
-    if (!accepts(e, s, " async ca cg shared shared::cta global L2::64B L2::128B L2::256B ")) return;
     for (int i = 0; i < 3; i++)
         if (!strcmp(s->arg[2], bytes[i])) n = atoi(bytes[i]);
     if (!n || s->narg > 4 || !has(s, "global") || has(s, "shared") == has(s, "shared::cta") ||

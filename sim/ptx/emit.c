@@ -232,7 +232,10 @@ static void statement(emit *e, const stmt *s)
 static void func_head(emit *e, const func *f)
 {
     if (f->entry) {
-        fprintf(e->out, "static void body(sim_ctx *C, void **args, sim_u3 tid)");
+        fprintf(e->out, "static inline void body(sim_ctx *C, uint64_t base, uint64_t bytes, "
+                        "int64_t delta, sim_u3 tid, sim_u3 ntid, sim_u3 ctaid, sim_u3 nctaid");
+        for (int i = 0; i < f->nparam; i++) fprintf(e->out, ", char *Varg%d", i);
+        fprintf(e->out, ")");
         return;
     }
     fprintf(e->out, "static void F%s(sim_ctx *C", c_name(e, f->name));
@@ -253,12 +256,15 @@ static uint64_t emit_function(emit *e, const func *f, uint64_t shared)
         add_sym(e, (sym){.kind = Y_PARAM,
                          .name = f->param[i].name,
                          .count = -1,
-                         .c = f->entry ? fmt(e, "((char *)args[%d])", i) : fmt(e, "Varg%d", i)});
+                         .c = fmt(e, "Varg%d", i)});
     func_head(e, f);
-    fprintf(e->out, "\n{\n    const uint64_t base = C->base, bytes = C->bytes; const int64_t delta "
-                    "= C->delta;\n"
-                    "    uint32_t ticks = SIM_TICKS; unsigned carry = 0;\n    (void)base; "
-                    "(void)bytes; (void)delta; (void)ticks; (void)carry;\n");
+    fprintf(e->out, "\n{\n");
+    if (!f->entry)
+        fprintf(e->out,
+                "    const uint64_t base = C->base, bytes = C->bytes; const int64_t delta = "
+                "C->delta;\n    (void)base; (void)bytes; (void)delta;\n");
+    fprintf(e->out, "    uint32_t ticks = SIM_TICKS; unsigned carry = 0;\n    (void)ticks; "
+                    "(void)carry;\n");
     for (int i = 0; i < f->nbody; i++) {
         const stmt *s = &f->body[i];
         e->at = i;
@@ -283,6 +289,40 @@ static uint64_t emit_function(emit *e, const func *f, uint64_t shared)
     fprintf(e->out, "}\n\n");
     e->nsym = base;
     return shared;
+}
+
+/* What the runner calls. A block whose threads never wait for each other is one loop, in front of
+ * which all is read that its threads share: stores of a thread could change it, as the compiler
+ * sees them. lanes: somebody asks which thread of a warp this is. */
+static void runner(FILE *out, const func *k, int apart, int lanes)
+{
+    enum { BY_VALUE = 64 }; /* larger parameters stay where they are */
+    if (!apart) {
+        fprintf(out,
+                "static void entry(sim_ctx *C, void **args)\n{\n    body(C, C->base, C->bytes, "
+                "C->delta, C->tid, C->ntid, C->ctaid, C->nctaid");
+        for (int i = 0; i < k->nparam; i++) fprintf(out, ", (char *)args[%d]", i);
+        fprintf(out, ");\n}\n");
+        return;
+    }
+    fprintf(out, "static void all(sim_ctx *C, void **args)\n{\n    const sim_u3 n = C->ntid, at = "
+                 "C->ctaid, of = C->nctaid;\n    const uint64_t base = C->base, bytes = C->bytes; "
+                 "const int64_t delta = C->delta;\n    uint32_t i = 0;\n");
+    for (int i = 0; i < k->nparam; i++)
+        if (k->param[i].bytes <= BY_VALUE)
+            fprintf(out,
+                    "    char P%d[%u] __attribute__((aligned(16))); memcpy(P%d, args[%d], %u);\n",
+                    i, k->param[i].bytes, i, i, k->param[i].bytes);
+        else
+            fprintf(out, "    char *P%d = args[%d];\n", i, i);
+    fprintf(out,
+            "    for (uint32_t z = 0; z < n.z; z++)\n        for (uint32_t y = 0; y < n.y; y++) {\n"
+            "            C->tid.y = y, C->tid.z = z;\n            for (uint32_t x = 0; x < n.x; "
+            "x++, i++) {\n                C->tid.x = x;\n%s                body(C, base, bytes, "
+            "delta, (sim_u3){x, y, z}, n, at, of",
+            lanes ? "                C->lane = i & 31, C->warp = i >> 5;\n" : "");
+    for (int i = 0; i < k->nparam; i++) fprintf(out, ", P%d", i);
+    fprintf(out, ");\n            }\n        }\n}\n");
 }
 
 static int func_index(const sim_ptx *m, const char *name)
@@ -392,11 +432,13 @@ int sim_ptx_emit(const sim_ptx *m, int kernel, FILE *out)
         for (int i = 0; i < m->nvar; i++)
             if (e.used_var[i] == n) fprintf(out, "\"%s\", ", m->var[i].name);
     int apart = !e.barriers && !(e.loops && e.spins);
+    fprintf(out, "0};\n");
+    runner(out, k, apart,
+           strstr(body, "C->lane") || strstr(body, "C->warp") || strstr(body, "activemask"));
     fprintf(out,
-            "0};\n%s__attribute__((visibility(\"default\"))) const sim_kernel_info sim_kernel = "
+            "__attribute__((visibility(\"default\"))) const sim_kernel_info sim_kernel = "
             "{SIM_RT_ABI, KERNEL, %s, %llu, %llu, %d, param_bytes, %d, vars, %d, %u, %s};\n",
-            apart ? "ALL_THREADS\n" : "ONE_THREAD\n", apart ? "0" : "entry",
-            (unsigned long long)shared,
+            apart ? "0" : "entry", (unsigned long long)shared,
             (unsigned long long)(e.local > UINT32_MAX ? UINT32_MAX : e.local), k->nparam, e.nused,
             e.barriers, e.naccess, apart ? "all" : "0");
     result = ferror(out) ? -1 : e.refused;

@@ -44,9 +44,8 @@ const char *ctype(const char *type); /* "u32" -> "uint32_t"; NULL: not a C type 
 int is_float(const char *type);
 int bits_of(const char *type);
 int has(const stmt *s, const char *mod);
-/* Every modifier stands in the list, words between spaces; else the first that does not is refused.
- */
-int accepts(emit *e, const stmt *s, const char *list);
+/* The instruction is in the list of forms.c; else it is refused. */
+int form_known(emit *e, const stmt *s);
 /* Operand o as a value of PTX type t. */
 const char *rd(emit *e, const char *o, const char *t);
 /* Statement that stores expression x, of PTX type t, into operand d. */

@@ -1,9 +1,8 @@
-/* half.c - f16, bf16 and pairs of them: one row an opcode, with every modifier it accepts. The
+/* half.c - f16, bf16 and pairs of them: one row an opcode (modifiers: forms.c). The
  * arithmetic is in half.h; here each half of a register is taken out, worked on and put back. */
 #include "emit.h"
 #include <string.h>
 
-#define TYPES  " f16 f16x2 bf16 bf16x2 "
 #define ONE(t) ((t)[0] == 'b' ? 0x3f80 : 0x3c00)
 
 int is_half(const char *t)
@@ -138,10 +137,6 @@ static void convert(emit *e, const stmt *s, const char *t)
 {
     const char *d = s->nmod > 1 ? s->mod[s->nmod - 2] : "", *x;
     int f32 = !strcmp(t, "f32") || !strcmp(d, "f32"), pair = bits_of(d) == 32 && is_half(d);
-    if (!accepts(e, s,
-                 TYPES " rn rz rm rp rni rzi rmi rpi ftz sat relu satfinite u8 s8 u16 s16 u32 s32 "
-                       "u64 s64 f32 f64 "))
-        return;
     if (s->narg != 2 + pair || (pair && strcmp(t, "f32")) || (is_half(t) && is_pair(t)) ||
         (!f32 && has(s, "ftz")) || ((has(s, "relu") || has(s, "satfinite")) && strcmp(t, "f32")) ||
         (has(s, "sat") && has(s, "relu"))) {
@@ -218,25 +213,24 @@ static void set(emit *e, const stmt *s, const char *t)
            is_pair(t) ? "(y_ ? 0xffff0000u : 0) | (x_ ? 0xffffu : 0)" : "-(x_ != 0)");
 }
 
-#define COMPARED " ftz eq ne lt le gt ge equ neu ltu leu gtu geu num nan and or xor "
 static const struct {
-    const char *op, *mods;
+    const char *op;
     int operands;
     void (*fn)(emit *, const stmt *, const char *);
 } table[] = {
-    {"add", TYPES " rn ftz sat ", 3, arithmetic_or_refuse},
-    {"sub", TYPES " rn ftz sat ", 3, arithmetic_or_refuse},
-    {"mul", TYPES " rn ftz sat ", 3, arithmetic_or_refuse},
-    {"fma", TYPES " rn ftz sat relu ", 4, arithmetic_or_refuse},
-    {"neg", TYPES " ftz ", 2, arithmetic_or_refuse},
-    {"abs", TYPES " ftz ", 2, arithmetic_or_refuse},
-    {"min", TYPES " ftz NaN xorsign abs ", 3, arithmetic_or_refuse},
-    {"max", TYPES " ftz NaN xorsign abs ", 3, arithmetic_or_refuse},
-    {"ex2", TYPES " approx ftz ", 2, approximate},
-    {"tanh", TYPES " approx ", 2, approximate},
-    {"cvt", NULL, 0, convert},
-    {"setp", TYPES COMPARED, 0, predicate},
-    {"set", TYPES COMPARED " u16 s16 u32 s32 ", 0, set},
+    {"add", 3, arithmetic_or_refuse},
+    {"sub", 3, arithmetic_or_refuse},
+    {"mul", 3, arithmetic_or_refuse},
+    {"fma", 4, arithmetic_or_refuse},
+    {"neg", 2, arithmetic_or_refuse},
+    {"abs", 2, arithmetic_or_refuse},
+    {"min", 3, arithmetic_or_refuse},
+    {"max", 3, arithmetic_or_refuse},
+    {"ex2", 2, approximate},
+    {"tanh", 2, approximate},
+    {"cvt", 0, convert},
+    {"setp", 0, predicate},
+    {"set", 0, set},
 };
 
 void emit_half(emit *e, const stmt *s)
@@ -249,7 +243,7 @@ void emit_half(emit *e, const stmt *s)
             refuse(e, "%s of .%s", s->op, t);
         else if (table[i].operands && s->narg != table[i].operands)
             refuse(e, "%d operands instead of %d", s->narg, table[i].operands);
-        else if (!table[i].mods || accepts(e, s, table[i].mods))
+        else
             table[i].fn(e, s, t);
         return;
     }

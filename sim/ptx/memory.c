@@ -20,15 +20,6 @@ static void load_store(emit *e, const stmt *s)
     const char *t = s->nmod ? s->mod[s->nmod - 1] : "", *space = space_of(s), *c = ctype(t);
     int load = s->op[0] == 'l', declared = has(s, "v2") ? 2 : has(s, "v4") ? 4 : 1;
     char *v[8];
-    if (!accepts(
-            e, s,
-            " global shared shared::cta local const param param::entry param::func generic weak "
-            "volatile relaxed acquire "
-            "release cta gpu sys ca cg cs lu cv wb wt nc v2 v4 b8 u8 s8 b16 u16 s16 b32 u32 s32 "
-            "b64 u64 "
-            "s64 f32 f64 L1::no_allocate L1::evict_last L1::evict_first L2::128B L2::64B "
-            "L2::256B "))
-        return;
     int n = split_vector(e, s->arg[load ? 0 : 1], v), bytes = bits_of(t) / 8;
     if (!c || n != declared) {
         refuse(e, "a vector of %d with type .%s", n, t);
@@ -55,12 +46,6 @@ static void atomic(emit *e, const stmt *s)
 {
     const char *t = s->nmod ? s->mod[s->nmod - 1] : "", *c, *x = NULL, *sum = NULL;
     int red = !strcmp(s->op, "red"), at = red ? 0 : 1;
-    if (!accepts(
-            e, s,
-            " global shared shared::cta generic relaxed acquire release acq_rel gpu cta sys add "
-            "min max and or xor exch cas "
-            "inc dec b16 b32 u32 s32 b64 u64 s64 f32 f64 f16 f16x2 bf16 bf16x2 ftz noftz "))
-        return;
     if (is_half(t)) {
         if (!has(s, "add") || !has(s, "noftz")) {
             refuse(e, "an atomic of .%s that is no .add.noftz", t);
@@ -131,12 +116,6 @@ void emit_convert(emit *e, const stmt *s)
     }
     const char *t = s->mod[s->nmod - 1], *d = s->mod[s->nmod - 2], *r = NULL, *x;
     int sat = has(s, "sat"), ftz = has(s, "ftz");
-    if (!ctype(t) || !ctype(d) ||
-        !accepts(e, s,
-                 " rn rz rm rp rni rzi rmi rpi ftz sat u8 s8 u16 s16 u32 s32 u64 s64 f32 f64 ")) {
-        refuse(e, "conversion of .%s to .%s", t, d);
-        return;
-    }
     for (int i = 0; i < s->nmod - 2; i++)
         if (s->mod[i][0] == 'r') r = s->mod[i];
     x = rd(e, s->arg[1], t);

@@ -32,21 +32,6 @@ int has(const stmt *s, const char *mod)
     return 0;
 }
 
-int accepts(emit *e, const stmt *s, const char *list)
-{
-    for (int i = 0; i < s->nmod; i++) {
-        size_t n = strlen(s->mod[i]);
-        int ok = 0;
-        for (const char *p = list; !ok && (p = strstr(p, s->mod[i])); p += n)
-            ok = p > list && p[-1] == ' ' && p[n] == ' ';
-        if (!ok) {
-            refuse(e, "modifier .%s of %s", s->mod[i], s->op);
-            return 0;
-        }
-    }
-    return 1;
-}
-
 static const char *special(emit *e, const char *o)
 {
     static const char *const ids[][2] = {
@@ -73,7 +58,7 @@ static const char *special(emit *e, const char *o)
     for (size_t i = 0; dot && i < sizeof ids / sizeof *ids; i++)
         if ((size_t)(dot - o) == strlen(ids[i][0]) && !strncmp(o, ids[i][0], (size_t)(dot - o)) &&
             dot[1] && strchr("xyz", dot[1]) && !dot[2])
-            return fmt(e, e->f->entry && !i ? "%s.%c" : "C->%s.%c", ids[i][1], dot[1]);
+            return fmt(e, e->f->entry ? "%s.%c" : "C->%s.%c", ids[i][1], dot[1]);
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         if (!strcmp(o, plain[i][0])) return plain[i][1];
     return NULL;

@@ -1,5 +1,5 @@
-/* ops.c - arithmetic, logic, comparison, moves: one row an opcode, with every modifier it accepts.
- * A modifier that is not in the row makes the instruction refused, by name. */
+/* ops.c - arithmetic, logic, comparison, moves: one row an opcode. Which
+ * modifiers it may have is in forms.c. */
 #include "emit.h"
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +18,17 @@ static const char *direction(const stmt *s)
     return NULL;
 }
 
+/* x as .ftz has it; .f64 has that in approximations only */
+static const char *flushed(emit *e, const stmt *s, const char *t, const char *x)
+{
+    if (!has(s, "ftz") || !is_float(t)) return x;
+    return fmt(e, "%s(%s)", bits_of(t) == 64 ? "ftzd_" : "ftz_", x);
+}
+
 /* x with .ftz and .sat of the instruction applied; inputs are flushed by in(). */
 static const char *result(emit *e, const stmt *s, const char *t, const char *x)
 {
-    if (has(s, "ftz") && !strcmp(t, "f32")) x = fmt(e, "ftz_(%s)", x);
+    x = flushed(e, s, t, x);
     if (has(s, "sat")) x = fmt(e, "%s(%s)", bits_of(t) == 64 ? "satd" : "satf", x);
     return x;
 }
@@ -32,8 +39,7 @@ static const char *in(emit *e, const stmt *s, int i, const char *t)
         refuse(e, "%d operands", s->narg);
         return "0";
     }
-    const char *x = rd(e, s->arg[i], t);
-    return has(s, "ftz") && !strcmp(t, "f32") ? fmt(e, "ftz_(%s)", x) : x;
+    return flushed(e, s, t, rd(e, s->arg[i], t));
 }
 
 static void put(emit *e, const stmt *s, const char *t, const char *x)
@@ -465,103 +471,44 @@ static void op_isspacep(emit *e, const stmt *s)
         refuse(e, "a form of isspacep");
 }
 
-/* accepted modifiers: words between spaces; types are listed too */
-#define INTS   " u16 s16 u32 s32 u64 s64 "
-#define BITS   " b16 b32 b64 "
-#define FLOATS " f32 f64 "
-#define ROUND  " rn rz rm rp "
+/* by opcode: how many operands (0: several numbers of them are right) */
 static const struct {
-    const char *op, *mods;
+    const char *op;
     int operands;
     void (*fn)(emit *, const stmt *);
 } table[] = {
-    {"add", INTS FLOATS ROUND " ftz sat cc ", 3, op_addsub},
-    {"sub", INTS FLOATS ROUND " ftz sat cc ", 3, op_addsub},
-    {"addc", " u32 s32 u64 s64 b32 b64 cc ", 3, op_carry},
-    {"subc", " u32 s32 u64 s64 b32 b64 cc ", 3, op_carry},
-    {"madc", " u32 s32 u64 s64 lo hi cc ", 4, op_carry},
-    {"mul", INTS FLOATS ROUND " ftz sat lo hi wide ", 3, op_mul},
-    {"mad", INTS FLOATS ROUND " ftz sat lo hi wide cc ", 4, op_mul},
-    {"fma", FLOATS ROUND " ftz sat ", 4, op_mul},
-    {"mul24", " u32 s32 lo hi ", 3, op_mul24},
-    {"mad24", " u32 s32 lo hi ", 4, op_mul24},
-    {"div", INTS FLOATS ROUND " ftz approx full ", 3, op_div},
-    {"rem", INTS, 3, op_rem},
-    {"and", BITS " pred ", 3, op_logic},
-    {"or", BITS " pred ", 3, op_logic},
-    {"xor", BITS " pred ", 3, op_logic},
-    {"not", BITS " pred ", 2, op_logic},
-    {"cnot", BITS, 2, op_logic},
-    {"shl", BITS, 3, op_shift},
-    {"shr", BITS INTS, 3, op_shift},
-    {"shf", " l r wrap clamp b32 ", 4, op_shf},
-    {"min", INTS FLOATS " ftz NaN ", 3, op_minmax},
-    {"max", INTS FLOATS " ftz NaN ", 3, op_minmax},
-    {"neg", " s16 s32 s64 " FLOATS " ftz ", 2, op_unary},
-    {"abs", " s16 s32 s64 " FLOATS " ftz ", 2, op_unary},
-    {"sqrt", FLOATS ROUND " approx ftz ", 2, op_unary},
-    {"rcp", FLOATS ROUND " approx ftz ", 2, op_unary},
-    {"rsqrt", FLOATS " approx ftz ", 2, op_unary},
-    {"ex2", " approx ftz f32 ", 2, op_unary},
-    {"lg2", " approx ftz f32 ", 2, op_unary},
-    {"sin", " approx ftz f32 ", 2, op_unary},
-    {"cos", " approx ftz f32 ", 2, op_unary},
-    {"tanh", " approx f32 ", 2, op_unary},
-    {"copysign", FLOATS, 3, op_copysign},
-    {"testp", FLOATS " finite infinite number notanumber normal subnormal ", 2, op_testp},
-    {"popc", " b32 b64 ", 2, op_bits},
-    {"clz", " b32 b64 ", 2, op_bits},
-    {"brev", " b32 b64 ", 2, op_bits},
-    {"bfind", " u32 s32 u64 s64 shiftamt ", 2, op_bits},
-    {"bfi", " b32 b64 ", 5, op_bits},
-    {"bfe", " u32 s32 u64 s64 ", 4, op_bits},
-    {"prmt", " b32 ", 4, op_prmt},
-    {"lop3", " b32 ", 5, op_lop3},
-    {"sad", INTS, 4, emit_rare},
-    {"dp2a", " lo hi u32 s32 ", 4, emit_rare},
-    {"bmsk", " clamp wrap b32 ", 3, emit_rare},
-    {"szext", " clamp wrap u32 s32 ", 3, emit_rare},
-    {"vabsdiff4", " u32 s32 add ", 4, emit_rare},
-    {"fns", " b32 ", 4, emit_rare},
-    {"alloca", " u64 ", 0, emit_rare},
-    {"dp4a", " u32 s32 ", 4, op_dp4a},
-    {"setp",
-     INTS BITS FLOATS
-     " ftz eq ne lt le gt ge lo ls hi hs equ neu ltu leu gtu geu num nan and or xor ",
-     0, op_setp},
-    {"set",
-     INTS BITS FLOATS
-     " ftz eq ne lt le gt ge lo ls hi hs equ neu ltu leu gtu geu num nan and or xor ",
-     0, op_setp},
-    {"selp", INTS BITS FLOATS, 4, op_select},
-    {"slct", INTS BITS FLOATS, 4, op_select},
-    {"mov", INTS BITS FLOATS " pred ", 2, op_mov},
-    {"cvta", " to global shared local const param u64 ", 2, op_cvta},
-    {"isspacep", " global shared local ", 2, op_isspacep},
-    {"cvt", NULL, 2, emit_convert},
-    {"ld", NULL, 2, emit_memory},
-    {"ldu", NULL, 2, emit_memory},
-    {"st", NULL, 2, emit_memory},
-    {"atom", NULL, 0, emit_memory},
-    {"red", NULL, 2, emit_memory},
-    {"bar", NULL, 0, emit_warp},
-    {"barrier", NULL, 0, emit_warp},
-    {"shfl", NULL, 0, emit_warp},
-    {"vote", NULL, 0, emit_warp},
-    {"match", NULL, 0, emit_warp},
-    {"redux", NULL, 3, emit_warp},
-    {"cp", NULL, 0, emit_async},
-    {"activemask", NULL, 1, emit_warp},
-    {"membar", NULL, 0, emit_warp},
-    {"fence", NULL, 0, emit_warp},
-    {"nanosleep", NULL, 1, emit_warp},
-    {"prefetch", NULL, 1, emit_warp},
-    {"prefetchu", NULL, 1, emit_warp},
+    {"add", 3, op_addsub},       {"sub", 3, op_addsub},        {"addc", 3, op_carry},
+    {"subc", 3, op_carry},       {"madc", 4, op_carry},        {"mul", 3, op_mul},
+    {"mad", 4, op_mul},          {"fma", 4, op_mul},           {"mul24", 3, op_mul24},
+    {"mad24", 4, op_mul24},      {"div", 3, op_div},           {"rem", 3, op_rem},
+    {"and", 3, op_logic},        {"or", 3, op_logic},          {"xor", 3, op_logic},
+    {"not", 2, op_logic},        {"cnot", 2, op_logic},        {"shl", 3, op_shift},
+    {"shr", 3, op_shift},        {"shf", 4, op_shf},           {"min", 3, op_minmax},
+    {"max", 3, op_minmax},       {"neg", 2, op_unary},         {"abs", 2, op_unary},
+    {"sqrt", 2, op_unary},       {"rcp", 2, op_unary},         {"rsqrt", 2, op_unary},
+    {"ex2", 2, op_unary},        {"lg2", 2, op_unary},         {"sin", 2, op_unary},
+    {"cos", 2, op_unary},        {"tanh", 2, op_unary},        {"copysign", 3, op_copysign},
+    {"testp", 2, op_testp},      {"popc", 2, op_bits},         {"clz", 2, op_bits},
+    {"brev", 2, op_bits},        {"bfind", 2, op_bits},        {"bfi", 5, op_bits},
+    {"bfe", 4, op_bits},         {"prmt", 4, op_prmt},         {"lop3", 5, op_lop3},
+    {"sad", 4, emit_rare},       {"dp2a", 4, emit_rare},       {"bmsk", 3, emit_rare},
+    {"szext", 3, emit_rare},     {"vabsdiff4", 4, emit_rare},  {"fns", 4, emit_rare},
+    {"alloca", 0, emit_rare},    {"dp4a", 4, op_dp4a},         {"setp", 0, op_setp},
+    {"set", 0, op_setp},         {"selp", 4, op_select},       {"slct", 4, op_select},
+    {"mov", 2, op_mov},          {"cvta", 2, op_cvta},         {"isspacep", 2, op_isspacep},
+    {"cvt", 2, emit_convert},    {"ld", 2, emit_memory},       {"ldu", 2, emit_memory},
+    {"st", 2, emit_memory},      {"atom", 0, emit_memory},     {"red", 2, emit_memory},
+    {"bar", 0, emit_warp},       {"barrier", 0, emit_warp},    {"shfl", 0, emit_warp},
+    {"vote", 0, emit_warp},      {"match", 0, emit_warp},      {"redux", 3, emit_warp},
+    {"cp", 0, emit_async},       {"activemask", 1, emit_warp}, {"membar", 0, emit_warp},
+    {"fence", 0, emit_warp},     {"nanosleep", 1, emit_warp},  {"prefetch", 1, emit_warp},
+    {"prefetchu", 1, emit_warp},
 };
 
 void emit_instruction(emit *e, const stmt *s)
 {
     int half = 0;
+    if (!form_known(e, s)) return;
     for (int i = 0; i < s->nmod; i++) half |= is_half(s->mod[i]);
     if (half && strcmp(s->op, "atom") && strcmp(s->op, "red")) {
         emit_half(e, s);
@@ -573,7 +520,7 @@ void emit_instruction(emit *e, const stmt *s)
             refuse(e, "%d operands instead of %d", s->narg, table[i].operands);
             return;
         }
-        if (!table[i].mods || accepts(e, s, table[i].mods)) table[i].fn(e, s);
+        table[i].fn(e, s);
         return;
     }
     refuse(e, "opcode %s", s->op);

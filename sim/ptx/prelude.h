@@ -33,36 +33,19 @@ HOT uint64_t d2u(double f)
     return u;
 }
 
-/* ---- threads that never wait for each other, in one loop ---- */
-#define ALL_THREADS                                       \
-    static void all(sim_ctx *C, void **args)              \
-    {                                                     \
-        const sim_u3 n = C->ntid;                         \
-        uint32_t i = 0;                                   \
-        for (uint32_t z = 0; z < n.z; z++)                \
-            for (uint32_t y = 0; y < n.y; y++)            \
-                for (uint32_t x = 0; x < n.x; x++, i++) { \
-                    C->tid = (sim_u3){x, y, z};           \
-                    C->lane = i & 31, C->warp = i >> 5;   \
-                    body(C, args, (sim_u3){x, y, z});     \
-                }                                         \
-    }
-
-#define ONE_THREAD                             \
-    static void entry(sim_ctx *C, void **args) \
-    {                                          \
-        body(C, args, C->tid);                 \
-    }
-
 /* ---- addresses ---- */
-/* Every access of global or generic space goes through here: one compare, one add. */
+/* Every access of global or generic space goes through here: one subtraction, one compare, one add.
+ * A misaligned distance has its low bits turned to the top and so is too large. */
 HOT char *ga_(sim_ctx *C, uint64_t base, uint64_t bytes, int64_t delta, uint64_t a, uint32_t n,
               int access, uint32_t site, const char *kernel, int line)
 {
-    sim_near *near = C->near + site;
+    const int k = n > 1 ? __builtin_ctz(n) : 0;
+    uint64_t d = a - base;
+    if (n > 1) d = d >> k | d << (64 - k);
+    if (__builtin_expect(d < bytes >> k, 1)) return (char *)(a + (uint64_t)delta);
     if (n > 1 && __builtin_expect((a & (n - 1)) != 0, 0))
         C->rt->raise(C, SIM_MISALIGNED, kernel, line, "misaligned address");
-    if (__builtin_expect(a - base < bytes, 1)) return (char *)(a + (uint64_t)delta);
+    sim_near *near = C->near + site;
     if (__builtin_expect(a - near->from < near->room, 1))
         return (char *)(a + (uint64_t)near->delta);
     return C->rt->address(C, a, n, access, near);
@@ -247,6 +230,10 @@ HOT int16_t rems16(int16_t a, int16_t b)
 HOT float ftz_(float x)
 {
     return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x;
+}
+HOT double ftzd_(double x)
+{
+    return fabs(x) < 0x1p-1022 ? copysign(0, x) : x;
 }
 HOT float satf(float x)
 {

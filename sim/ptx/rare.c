@@ -65,10 +65,10 @@ static void vabsdiff4(emit *e, const stmt *s)
     }
     fprintf(e->out,
             "uint32_t d_ = %s; for (int i = 0; i < 32; i += 8) { int x_ = (%s)(%s >> i) - (%s)(%s "
-            ">> i); d_ += (uint32_t)((x_ < 0 ? -x_ : x_)%s); } ",
+            ">> i); d_ += (uint32_t)(x_ < 0 ? -x_ : x_)%s; } ",
             add ? rd(e, s->arg[3], "u32") : "0", s->mod[1][0] == 's' ? "int8_t" : "uint8_t",
             rd(e, s->arg[1], "u32"), s->mod[2][0] == 's' ? "int8_t" : "uint8_t",
-            rd(e, s->arg[2], "u32"), add ? "" : " << i");
+            rd(e, s->arg[2], "u32"), add ? "" : " % 256 << i");
     wr(e, s->arg[0], "u32", "d_");
 }
 

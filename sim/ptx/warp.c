@@ -6,7 +6,6 @@ static void barrier(emit *e, const stmt *s)
 {
     int red = has(s, "red"), arrive = has(s, "arrive"), first = red, part = s->narg - 2 * red == 2;
     e->barriers = 1;
-    if (!accepts(e, s, " sync arrive warp cta aligned red popc and or u32 pred ")) return;
     if (has(s, "warp")) {
         fprintf(e->out, "int p_; C->rt->warp(C, SIM_SYNCWARP, %s, 0, 0, 0, &p_);",
                 rd(e, s->arg[0], "u32"));
@@ -37,7 +36,6 @@ static void shuffle(emit *e, const stmt *s)
         {"idx", "IDX"}, {"up", "UP"}, {"down", "DOWN"}, {"bfly", "BFLY"}};
     const char *mode = NULL;
     e->barriers = 1;
-    if (!accepts(e, s, " sync idx up down bfly b32 ")) return;
     for (int i = 0; i < 4; i++)
         if (has(s, modes[i][0])) mode = modes[i][1];
     if (!mode || s->narg != 5) {
@@ -56,7 +54,6 @@ static void shuffle(emit *e, const stmt *s)
 static void vote(emit *e, const stmt *s)
 {
     e->barriers = 1;
-    if (!accepts(e, s, " sync all any uni ballot pred b32 ")) return;
     if (s->narg != 3) {
         refuse(e, "a form of vote");
         return;
@@ -79,7 +76,7 @@ static void match(emit *e, const stmt *s)
 {
     const char *t = s->nmod ? s->mod[s->nmod - 1] : "";
     e->barriers = 1;
-    if (!accepts(e, s, " any all sync b32 b64 ") || s->narg != 3) {
+    if (s->narg != 3) {
         refuse(e, "a form of match");
         return;
     }
@@ -100,7 +97,6 @@ static void redux(emit *e, const stmt *s)
                                          {"and", "AND"}, {"or", "OR"},   {"xor", "XOR"}};
     const char *t = s->nmod ? s->mod[s->nmod - 1] : "", *op = NULL;
     e->barriers = 1;
-    if (!accepts(e, s, " sync add min max and or xor u32 s32 b32 ")) return;
     for (int i = 0; i < 6; i++)
         if (has(s, ops[i][0])) op = ops[i][1];
     if (!op || !has(s, "sync") || s->narg != 3 || s->nmod != 3 ||
