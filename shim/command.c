@@ -24,6 +24,7 @@ static const char help[] =
 int main(int argc, char **argv)
 {
     const char *command = argc > 1 ? argv[1] : "";
+    op_file_too_large_is_an_error();
     for (int fd = open("/dev/null", O_RDWR); fd >= 0 && fd <= 2;) fd = open("/dev/null", O_RDWR);
     static const char *const names[] = {"run",    "sweep",  "record", "replay", "reduce",
                                         "import", "report", "trace",  "calls",  "doctor"};

@@ -29,17 +29,18 @@ static CUresult failed(const op_rule *r)
     if (OP_READ(op_sticky)) return (CUresult)OP_READ(op_sticky);
 
 /* Each wrapper twice: the exported one, and one for lookups of the per-thread variant. */
-#define DRIVER_ALLOC_(name, own, kind, parameters, arguments, bytes, key)                      \
-    own CUresult parameters                                                                    \
-    {                                                                                          \
-        DRIVER_PASS(name, arguments, kind)                                                     \
-        const uint64_t asked_ = bytes;                                                         \
-        const op_rule *rule_ = SEEN(((op_call){.id = OP_ID_##name, .size = asked_}), NULL);    \
-        if (FAULTED(rule_)) return TRACED(name, failed(rule_), 0, asked_, NULL, 1);            \
-        CUresult done_ = OUTER(REAL_DRIVER(name, kind) arguments);                             \
-        uint64_t number_ =                                                                     \
-            done_ == CUDA_SUCCESS ? op_driver_allocated((void *)(uintptr_t)(key), asked_) : 0; \
-        return TRACED(name, done_, number_, asked_, NULL, 0);                                  \
+#define DRIVER_ALLOC_(name, own, kind, parameters, arguments, bytes, key)                   \
+    own CUresult parameters                                                                 \
+    {                                                                                       \
+        DRIVER_PASS(name, arguments, kind)                                                  \
+        const uint64_t asked_ = bytes;                                                      \
+        const op_rule *rule_ = SEEN(((op_call){.id = OP_ID_##name, .size = asked_}), NULL); \
+        if (FAULTED(rule_)) return TRACED(name, failed(rule_), 0, asked_, NULL, 1);         \
+        CUresult done_ = OUTER(REAL_DRIVER(name, kind) arguments);                          \
+        uint64_t number_ = done_ == CUDA_SUCCESS                                            \
+                               ? op_driver_allocated((void *)(uintptr_t)(key), asked_)      \
+                               : op_not_allocated();                                        \
+        return TRACED(name, done_, number_, asked_, NULL, 0);                               \
     }
 #define DRIVER_RELEASE_(name, own, kind, parameters, arguments, key)              \
     own CUresult parameters                                                       \

@@ -4,7 +4,9 @@
 #ifndef OP_GATE_H
 #define OP_GATE_H
 #include <sched.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 typedef struct op_gate {
     int closed;
@@ -12,14 +14,14 @@ typedef struct op_gate {
 
 static inline void op_gate_enter(op_gate *g)
 {
-    for (unsigned n = 0; __atomic_exchange_n(&g->closed, 1, __ATOMIC_ACQUIRE); n++)
-        while (__atomic_load_n(&g->closed, __ATOMIC_RELAXED) && n++ < 2000) {
-            if (n < 100) continue;
-            if (n < 1000)
+    unsigned n = 0; /* looks */
+    while (__atomic_exchange_n(&g->closed, 1, __ATOMIC_ACQUIRE))
+        for (; __atomic_load_n(&g->closed, __ATOMIC_RELAXED); n += n < 1000)
+            if (n == 1000)
+                syscall(SYS_nanosleep, &(struct timespec){.tv_nsec = 50000},
+                        NULL); /* no cancellation */
+            else if (n >= 100)
                 sched_yield();
-            else
-                nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
-        }
 }
 
 static inline void op_gate_leave(op_gate *g)

@@ -1,6 +1,7 @@
 /* launch.c - see launch.h. */
 #define _GNU_SOURCE
 #include "launch.h"
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,10 +59,18 @@ void op_sim_folder(const char *root, char *out, size_t room)
     if (access(out, F_OK) != 0) snprintf(out, room, "%s/lib/oomproof/sim", root);
 }
 
+/* A command gets the signal back as it was. */
+static void (*file_too_large)(int) = SIG_IGN;
+void op_file_too_large_is_an_error(void)
+{
+    file_too_large = signal(SIGXFSZ, SIG_IGN);
+}
+
 void op_environment(const char *root, int sim, const char *memory, const char *faults,
                     const char *stats, const char *sweep)
 {
     char path[4200];
+    signal(SIGXFSZ, file_too_large);
     snprintf(path, sizeof path, "%s/lib/liboomproof.so", root);
     prepend("LD_PRELOAD", path);
     if (sim) {
@@ -77,4 +86,12 @@ void op_environment(const char *root, int sim, const char *memory, const char *f
     set("OOMPROOF_STATS", stats);
     set("OOMPROOF_FAULTS", faults);
     set("OOMPROOF_SWEEP", sweep);
+}
+
+const char *op_from_the_root(const char *path, char *room, size_t bytes)
+{
+    char folder[3000];
+    if (*path == '/' || !getcwd(folder, sizeof folder)) return path;
+    int n = snprintf(room, bytes, "%s/%s", folder, path);
+    return n > 0 && (size_t)n < bytes ? room : path;
 }

@@ -8,6 +8,11 @@
 int op_device(const char *word);
 /* The folder that bin/, lib/ and sim/ lie in; 0: not found. */
 int op_root(char *out, size_t room);
+/* The path from the root, in room if need be: a process that the command starts elsewhere writes
+ * beside it all the same. */
+const char *op_from_the_root(const char *path, char *room, size_t bytes);
+/* A full quota or a limit on the size of files must not end us silently. */
+void op_file_too_large_is_an_error(void);
 /* The simulated device's libraries: root/sim in a build folder, root/lib/oomproof/sim installed. */
 void op_sim_folder(const char *root, char *out, size_t room);
 /* LD_PRELOAD, the device, and what the preloaded library reads. Any may be NULL. */

@@ -297,7 +297,7 @@ int op_run_command(int argc, char **argv)
         sigprocmask(SIG_SETMASK, &before, NULL);
         if (o.timeout) setpgid(0, 0); /* what it started is stopped with it */
         op_environment(dir, o.sim, o.memory, o.faults, stats_path, NULL);
-        if (o.trace) setenv("OOMPROOF_TRACE", o.trace, 1);
+        if (o.trace) setenv("OOMPROOF_TRACE", op_from_the_root(o.trace, dir, sizeof dir), 1);
         execvp(o.command[0], o.command);
         fprintf(stderr, "oomproof: error: %s cannot be started: %s\n", o.command[0],
                 strerror(errno));

@@ -56,7 +56,7 @@ static op_kind kind_of(enum cudaMemcpyKind k)
             return TRACED(name, real(OUTER(REAL(name) arguments)), 0, asked_, NULL, 1);     \
         }                                                                                   \
         cudaError_t done_ = real(OUTER(REAL(name) arguments));                              \
-        uint64_t number_ = done_ == cudaSuccess ? NOTE live : 0;                            \
+        uint64_t number_ = done_ == cudaSuccess ? NOTE live : op_not_allocated();           \
         return TRACED(name, done_, number_, asked_, NULL, 0);                               \
     }
 

@@ -4,6 +4,8 @@
 #define _GNU_SOURCE
 #include "site.h"
 #include "calls.h"
+#include "calm.h"
+#include "driver.h"
 #include "state.h"
 #include <dlfcn.h>
 #include <elf.h>
@@ -99,7 +101,7 @@ typedef struct seen {
     const module *m;
     uint64_t start; /* of the function */
 } seen;
-static seen table[TABLE];
+static seen first_table[TABLE], *table = first_table; /* another one when a module was unloaded */
 
 static int ordinal(const module *m, uint64_t start)
 {
@@ -119,9 +121,10 @@ static size_t home(const void *address)
 static seen *known(const void *address)
 {
     size_t k = home(address);
+    seen *in = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
     for (int i = 0; i < TABLE - 1; i++, k = (k + 1) & (TABLE - 1)) {
-        void *at = __atomic_load_n(&table[k].address, __ATOMIC_ACQUIRE);
-        if (at == address) return &table[k];
+        void *at = __atomic_load_n(&in[k].address, __ATOMIC_ACQUIRE);
+        if (at == address) return &in[k];
         if (!at) return NULL;
     }
     return NULL;
@@ -174,6 +177,8 @@ const char *op_site_of(void *caller, void *frame_)
     const char *site = NULL;
     seen *s = known(caller), *first;
     if (s && s->site) return s->site;
+    op_calm calm;
+    op_calm_begin(&calm);
     pthread_mutex_lock(&lock);
     first = s = look_up(caller);
     if (s) site = s->site;
@@ -192,7 +197,70 @@ const char *op_site_of(void *caller, void *frame_)
             if ((s = look_up(address[i]))) site = s->site;
     }
     pthread_mutex_unlock(&lock);
+    op_calm_end(&calm);
     return site ? site : "?";
+}
+
+/* ---- modules that go ---- */
+static int is_gone(const module *m)
+{
+    Dl_info info;
+    const char *slash;
+    if (!dladdr(m->base, &info) || info.dli_fbase != m->base || !info.dli_fname) return 1;
+    slash = strrchr(info.dli_fname, '/');
+    return strncmp(m->name, slash ? slash + 1 : info.dli_fname, sizeof m->name - 1) != 0;
+}
+
+/* Under the lock. Others may be reading the old table, which stays for good: a call site is in use
+ * as long as a trace is. */
+static void forget(const module *gone)
+{
+    seen *fresh = calloc(TABLE, sizeof *fresh);
+    if (!fresh) return;
+    for (int i = 0; i < TABLE; i++) {
+        if (!table[i].address || table[i].m == gone) continue;
+        size_t k = home(table[i].address);
+        while (fresh[k].address) k = (k + 1) & (TABLE - 1);
+        fresh[k] = table[i];
+    }
+    __atomic_store_n(&table, fresh, __ATOMIC_RELEASE);
+}
+
+/* Another module may come to lie where this one was. */
+API int dlclose(void *handle)
+{
+    static int (*cached)(void *);
+    int (*real)(void *) = __atomic_load_n(&cached, __ATOMIC_RELAXED);
+    if (!real) {
+        real = (int (*)(void *))op_dlsym(RTLD_NEXT, "dlclose");
+        __atomic_store_n(&cached, real, __ATOMIC_RELAXED);
+    }
+    int e = real(handle);
+    op_calm calm;
+    op_calm_begin(&calm);
+    pthread_mutex_lock(&lock);
+    for (module **at = &modules; *at;) {
+        module *m = *at;
+        if (!is_gone(m)) {
+            at = &m->next;
+            continue;
+        }
+        *at = m->next;
+        forget(m);
+        if (m->image) munmap((void *)(uintptr_t)m->image, m->bytes);
+    }
+    pthread_mutex_unlock(&lock);
+    op_calm_end(&calm);
+    return e;
+}
+
+void op_site_hold(void)
+{
+    pthread_mutex_lock(&lock);
+}
+void op_site_let_go(void)
+{
+    pthread_mutex_unlock(&lock);
 }
 
 void op_stack_text(char *text, size_t bytes)
@@ -203,6 +271,8 @@ void op_stack_text(char *text, size_t bytes)
     int n = backtrace(address, 64), last = 0;
     text[0] = 0;
     if (!dladdr(__extension__(void *) op_stack_text, &self)) return;
+    op_calm calm;
+    op_calm_begin(&calm);
     pthread_mutex_lock(&lock);
     for (int i = 0; i < n && !last; i++) {
         uint64_t start;
@@ -222,4 +292,5 @@ void op_stack_text(char *text, size_t bytes)
         used += more;
     }
     pthread_mutex_unlock(&lock);
+    op_calm_end(&calm);
 }

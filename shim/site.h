@@ -12,4 +12,8 @@ const char *op_site_of(void *caller, void *frame);
  * what lies above main, as many as there is room for. Slow; thread-safe. */
 void op_stack_text(char *text, size_t bytes);
 
+/* Around a fork: no other thread is within the tables, in the child either. */
+void op_site_hold(void);
+void op_site_let_go(void);
+
 #endif

@@ -25,6 +25,7 @@
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
 pthread_mutex_t op_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t streams_lock = PTHREAD_MUTEX_INITIALIZER;
 static op_stats own;
 op_stats *op_shared = &own;
 static uint64_t spilled[OP_MAX_RULES];
@@ -38,6 +39,7 @@ static uint64_t forgotten[OP_CALLS]; /* calls counted when the program last rese
 static __thread char phase[24] LOCAL, site[96] LOCAL;
 __thread unsigned op_names_changed LOCAL = 1; /* counts: the thread said a new phase or tag */
 static uint32_t fitting[OP_CALLS];            /* bit of each rule that fits the call */
+static char budgeted[OP_CALLS];               /* one of them has a budget, and the call allocates */
 static void (*observer)(const char *, uint64_t, void *);
 static void *observer_user;
 
@@ -76,7 +78,11 @@ static void note_interest(void)
     for (int id = 0; id < OP_CALLS; id++) {
         int busy = observer != NULL || op_sweep_wants((op_id)id) || op_force_names((op_id)id);
         fitting[id] = 0;
+        budgeted[id] = 0;
         for (int i = 0; i < nrules; i++) fitting[id] |= (uint32_t)OP_FITS(&rules[i], id) << i;
+        for (int i = 0; i < nrules; i++)
+            budgeted[id] |=
+                rules[i].has_budget && OP_FITS(&rules[i], id) && (op_table[id].flags & OP_F_ALLOC);
         busy |= fitting[id] != 0;
         OP_WRITE(op_busy[id], busy);
     }
@@ -86,9 +92,13 @@ static void fork_lock(void)
 {
     pthread_mutex_lock(&op_lock);
     op_live_hold();
+    op_site_hold();
+    pthread_mutex_lock(&streams_lock);
 }
 static void fork_unlock(void)
 {
+    pthread_mutex_unlock(&streams_lock);
+    op_site_let_go();
     op_live_let_go();
     pthread_mutex_unlock(&op_lock);
 }
@@ -158,9 +168,45 @@ static void __attribute__((destructor)) stop(void)
 }
 
 /* ---- live bytes ---- */
+
+/* Where a rule has a budget, what was let through counts until it is live: two threads must not
+ * both be given the last room. */
+static uint64_t promised[2]; /* bytes, of the runtime and the driver; under the lock */
+static __thread uint64_t awaited LOCAL;
+static __thread int awaited_driver LOCAL;
+
+/* Under the lock. */
+static void promise(const op_call *c)
+{
+    awaited = c->size > UINT64_MAX / 2 ? 0 : (c->size + 511) / 512 * 512;
+    awaited_driver = op_table[c->id].lib == OP_DRIVER;
+    promised[awaited_driver] += awaited;
+}
+
+static uint64_t add(op_live *l, void *p, uint64_t bytes)
+{
+    if (!awaited) return op_live_add(l, p, bytes);
+    pthread_mutex_lock(&op_lock);
+    uint64_t number = op_live_add(l, p, bytes);
+    promised[awaited_driver] -= awaited;
+    awaited = 0;
+    pthread_mutex_unlock(&op_lock);
+    return number;
+}
+
+uint64_t op_not_allocated(void)
+{
+    if (!awaited) return 0;
+    pthread_mutex_lock(&op_lock);
+    promised[awaited_driver] -= awaited;
+    awaited = 0;
+    pthread_mutex_unlock(&op_lock);
+    return 0;
+}
+
 uint64_t op_allocated(void *p, uint64_t bytes)
 {
-    return op_live_add(&op_runtime_live, p, bytes);
+    return add(&op_runtime_live, p, bytes);
 }
 /* Before the real call: once it returns, another thread may be given the same address. */
 uint64_t op_freeing(void *p, uint64_t *number)
@@ -169,7 +215,7 @@ uint64_t op_freeing(void *p, uint64_t *number)
 }
 uint64_t op_driver_allocated(void *p, uint64_t bytes)
 {
-    return op_live_add(&op_driver_live, p, bytes);
+    return add(&op_driver_live, p, bytes);
 }
 uint64_t op_driver_freeing(void *p, uint64_t *number)
 {
@@ -249,15 +295,14 @@ int op_thread_number(void)
 
 int op_stream_number(cudaStream_t s)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static cudaStream_t seen[256];
     static int n = 1; /* 0: the default stream */
     if (!s) return 0;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&streams_lock);
     int i = 1;
     while (i < n && seen[i] != s) i++;
     if (i == n && n < 256) seen[n++] = s;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&streams_lock);
     return i < 256 ? i : 255;
 }
 
@@ -300,7 +345,8 @@ const op_rule *op_decided(op_call c, cudaStream_t stream, void *caller, void *fr
                                     : op_site_of(caller, frame);
     pthread_mutex_lock(&op_lock);
     c.phase = phase;
-    c.live = op_live_now(op_table[c.id].lib == OP_DRIVER ? &op_driver_live : &op_runtime_live);
+    c.live = op_live_now(op_table[c.id].lib == OP_DRIVER ? &op_driver_live : &op_runtime_live) +
+             promised[op_table[c.id].lib == OP_DRIVER];
     c.thread = op_thread_number();
     c.stream = op_stream_number(stream);
     c.device = device;
@@ -310,6 +356,8 @@ const op_rule *op_decided(op_call c, cudaStream_t stream, void *caller, void *fr
         __atomic_fetch_add(&op_shared->acted[k], 1, __ATOMIC_RELAXED);
         acting = rules[k];
     }
+    if (budgeted[c.id] && !(k >= 0 && (acting.action == OP_OOM || acting.action == OP_CODE)))
+        promise(&c);
     int code = 0, forced = op_forcing && op_force(&c, &code) && k < 0;
     void (*fn)(const char *, uint64_t, void *) = observer;
     void *user = observer_user;
@@ -320,11 +368,13 @@ const op_rule *op_decided(op_call c, cudaStream_t stream, void *caller, void *fr
         op_inside--;
     }
     if (forced) {
+        op_not_allocated();
         acting = (op_rule){.action = code == 2 && op_table[c.id].lib == OP_CUDA ? OP_OOM : OP_CODE,
                            .code = code};
         return &acting;
     }
     if (k < 0 && op_sweep_wants(c.id) && op_sweep_point(&c)) {
+        op_not_allocated();
         op_sweep_rule(&c, &acting);
         return &acting;
     }
@@ -415,11 +465,20 @@ API uint64_t op_peak_bytes(int reset)
     return op_live_peak(&op_runtime_live, reset);
 }
 
+/* No control characters: recordings have a name to a line. */
+static void keep(char *to, size_t room, const char *from)
+{
+    size_t n = 0;
+    for (; from && from[n] && n + 1 < room; n++)
+        to[n] = (unsigned char)from[n] < 0x20 || from[n] == 0x7f ? '?' : from[n];
+    to[n] = 0;
+}
+
 API const char *op_phase(const char *name)
 {
     static __thread char before[24];
     memcpy(before, phase, sizeof before);
-    snprintf(phase, sizeof phase, "%s", name ? name : "");
+    keep(phase, sizeof phase, name);
     op_names_changed++;
     return before;
 }
@@ -428,7 +487,7 @@ API const char *op_tag(const char *tag)
 {
     static __thread char before[96];
     memcpy(before, site, sizeof before);
-    snprintf(site, sizeof site, "%s", tag ? tag : "");
+    keep(site, sizeof site, tag);
     op_names_changed++;
     return before;
 }

@@ -54,6 +54,7 @@ const op_rule *op_decided(op_call call, cudaStream_t stream, void *caller, void 
 
 /* Device memory that was allocated / is about to be freed; returns its bytes. */
 uint64_t op_allocated(void *p, uint64_t bytes); /* the allocation's number, from 1 */
+uint64_t op_not_allocated(void);                /* the call was let through, and failed: 0 */
 uint64_t op_freeing(void *p, uint64_t *number);
 void op_freed_all(void);                               /* the device was reset */
 uint64_t op_driver_allocated(void *p, uint64_t bytes); /* the same of the driver level */

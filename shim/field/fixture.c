@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct op_fx_text {
@@ -164,10 +165,25 @@ void op_fixture_put(const op_fixture *f, FILE *to)
             (unsigned long long)op_fixture_facts(f));
 }
 
+const char *op_fixture_not_there(const char *path, const char *from)
+{
+    struct stat to, of;
+    if (stat(path, &to) != 0) return NULL;
+    if (!S_ISREG(to.st_mode)) return "it is there, and not a regular file";
+    if (from && stat(from, &of) == 0 && to.st_dev == of.st_dev && to.st_ino == of.st_ino)
+        return "it is what is read; give another name";
+    return NULL;
+}
+
 int op_fixture_write(const op_fixture *f, const char *path)
 {
-    char *aside = NULL;
-    if (asprintf(&aside, "%s.%ld.tmp", path, (long)getpid()) < 0) return -1;
+    char *aside = NULL,
+         *target = realpath(path, NULL); /* a link stays, what it names is replaced */
+    if (!target && errno != ENOENT) return -1;
+    if (asprintf(&aside, "%s.%ld.tmp", target ? target : path, (long)getpid()) < 0) {
+        free(target);
+        return -1;
+    }
     FILE *to = fopen(aside, "we");
     int bad = !to;
     if (to) {
@@ -175,10 +191,11 @@ int op_fixture_write(const op_fixture *f, const char *path)
         bad = fflush(to) != 0 || ferror(to) || fsync(fileno(to)) != 0;
         bad |= fclose(to) != 0;
     }
-    if (!bad) bad = rename(aside, path) != 0;
+    if (!bad) bad = rename(aside, target ? target : path) != 0;
     int why = errno;
     if (bad && to) unlink(aside);
     free(aside);
+    free(target);
     errno = why;
     return bad ? -1 : 0;
 }

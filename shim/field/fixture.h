@@ -26,6 +26,8 @@ typedef struct op_fx_event {
     uint32_t attempts, retries, splits, failed, number; /* number: from 1; 0: not known */
 } op_fx_event;
 
+enum { OP_FX_LONGEST_TEXT = 1 << 15 }; /* bytes, as a command of many words */
+
 typedef struct op_fixture {
     const char *program, *device, *source, *expect, *note, *command; /* "": not said */
     uint64_t total, free_bytes;                                      /* of the card */
@@ -57,6 +59,9 @@ int op_fixture_add(op_fixture *f, const op_fx_event *e);
 /* Over what a recording says besides its events and what may be edited (expect, note, command). */
 uint64_t op_fixture_facts(const op_fixture *f);
 
+/* NULL, or why a recording must not be written there: it is something else than a file, or from,
+ * which may be NULL. */
+const char *op_fixture_not_there(const char *path, const char *from);
 /* 0; -1: errno says why not. Written aside and renamed. */
 int op_fixture_write(const op_fixture *f, const char *path);
 void op_fixture_put(const op_fixture *f, FILE *to);

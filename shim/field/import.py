@@ -53,6 +53,7 @@ def write(out, head, events, lost=0):
     peak = max((e.get("live", 0) for e in events), default=0)
     end = {"end": {"events": len(lines), "lost": lost, "peak": peak, "sum": f"{total:016x}",
                    "facts": f"{fnv(SUM_START, facts(head, lost)):016x}"}}
+    out = os.path.realpath(out)
     aside = f"{out}.{os.getpid()}.tmp"
     try:
         with open(aside, "w", encoding="ascii") as f:
@@ -299,6 +300,10 @@ def main():
     parser.add_argument("--note", default="", metavar="TEXT", help="a line for readers")
     o = parser.parse_args()
     try:
+        if o.file != "-" and os.path.exists(o.out) and os.path.exists(o.file) and os.path.samefile(o.file, o.out):
+            raise Refused("-o names the same file; give another name")
+        if os.path.exists(o.out) and not os.path.isfile(o.out):
+            raise Refused(f"{o.out} is there, and not a regular file")
         source, value = load(o.file)
         events, about = {"rmm": from_rmm, "text": from_text}[source](value) if source != "torch" else \
             from_torch(value, o.gpu)

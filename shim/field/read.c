@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LONGEST = 1 << 16 }; /* bytes of a line */
+enum { LONGEST = 1 << 18 }; /* bytes of a line */
 
 typedef struct reader {
     op_fixture *f;
@@ -53,8 +53,8 @@ static int text(reader *r, const json_t *o, const char *name, const char **out)
     const json_t *v = json_object_get(o, name);
     if (!v) return 1;
     if (!json_is_string(v) || json_string_length(v) != strlen(json_string_value(v)) ||
-        json_string_length(v) > 4096)
-        return bad(r, "a text is not one, or has more than 4096 bytes");
+        json_string_length(v) > OP_FX_LONGEST_TEXT)
+        return bad(r, "a text is not one, or is too long");
     for (const char *c = json_string_value(v); *c && strcmp(name, "note"); c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
             return bad(r, "a control character in a name: no program has one there");
@@ -200,7 +200,7 @@ op_fixture *op_fixture_read(const char *path, char *error, size_t error_bytes)
     struct stat st;
     char *all = NULL;
     op_fixture *f = NULL;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     size_t n = 0;
     if (fd < 0 || fstat(fd, &st) != 0) {
         snprintf(error, error_bytes, "%s", strerror(errno));

@@ -6,8 +6,10 @@
 #include "rules.h"
 #include <errno.h>
 #include <getopt.h>
+#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 const char op_record_help[] =
@@ -87,6 +89,7 @@ static int read_options(int argc, char **argv, options *o)
     return 0;
 }
 
+/* The words of a command as a shell would read them; NULL: no recording can hold them. */
 static char *words(char *const *command)
 {
     char *all = NULL;
@@ -94,12 +97,61 @@ static char *words(char *const *command)
     FILE *m = open_memstream(&all, &n);
     const char *slash = strrchr(command[0], '/');
     if (!m) return NULL;
-    fputs(slash ? slash + 1 : command[0], m); /* not where it lies on this machine */
-    for (int i = 1; command[i]; i++)
-        fprintf(m, command[i][strcspn(command[i], " \t'\"\\$&|;<>()*?")] ? " '%s'" : " %s",
-                command[i]);
+    for (int i = 0; command[i]; i++) {
+        /* not where the program lies on this machine */
+        const char *w = i || !slash ? command[i] : slash + 1;
+        int plain = *w && !w[strcspn(w, " \t'\"\\$&|;<>()*?")];
+        if (i) fputc(' ', m);
+        if (!plain) fputc('\'', m);
+        for (; *w; w++)
+            if (*w == '\'')
+                fputs("'\\''", m);
+            else
+                fputc(*w, m);
+        if (!plain) fputc('\'', m);
+    }
     fclose(m);
-    return all;
+    for (const char *c = all; c && *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f) n = SIZE_MAX;
+    if (n <= OP_FX_LONGEST_TEXT) return all;
+    free(all);
+    return NULL;
+}
+
+/* What processes that the command started have left beside its ring. Those of them in which nothing
+ * failed go. */
+static void others_of(const char *ring)
+{
+    char pattern[4300];
+    glob_t g;
+    snprintf(pattern, sizeof pattern, "%s.[0-9]*", ring);
+    if (glob(pattern, GLOB_NOSORT, NULL, &g) != 0) return;
+    for (size_t i = 0; i < g.gl_pathc; i++) {
+        size_t fails = 0;
+        if (op_ring_written(g.gl_pathv[i])) continue;
+        op_fixture *f = op_ring_take(g.gl_pathv[i]);
+        for (size_t k = 0; f && k < f->n; k++) fails += f->event[k].kind == OP_FX_fail;
+        if (fails)
+            fprintf(stderr,
+                    "oomproof: a process that it started has a recording of its own, with %zu "
+                    "failures: oomproof record -o FILE --finish %s\n",
+                    fails, g.gl_pathv[i]);
+        else if (f)
+            unlink(g.gl_pathv[i]);
+        op_fixture_free(f);
+    }
+    globfree(&g);
+}
+
+static int read_back(const char *path)
+{
+    char why[300];
+    op_fixture *f = op_fixture_read(path, why, sizeof why);
+    if (!f)
+        fprintf(stderr, "oomproof: error: %s was written, but cannot be read back: %s\n", path,
+                why);
+    op_fixture_free(f);
+    return f != NULL;
 }
 
 /* How a job ended, nobody saw; but the step of its last failure may have. */
@@ -120,6 +172,25 @@ int op_record_command(int argc, char **argv)
     snprintf(ring, sizeof ring, "%s.ring", o.out);
     if (o.finish && op_ring_written(o.finish)) return 2;
     int was_there = access(o.out, F_OK) == 0;
+    const char *not_there = op_fixture_not_there(o.out, o.finish);
+    if (not_there) {
+        fprintf(stderr, "oomproof: error: %s: %s\n", o.out, not_there);
+        return 2;
+    }
+    struct stat st;
+    if (!o.finish && stat(ring, &st) == 0 && st.st_size) {
+        fprintf(stderr,
+                "oomproof: error: %s is there, of a run that did not end: oomproof record -o FILE "
+                "--finish %s, or remove it\n",
+                ring, ring);
+        return 2;
+    }
+    char *all = o.with_command ? words(o.s.command) : NULL;
+    if (o.with_command && !all)
+        return op_usage("--with-command: a control character in a word, or more than 32 KiB: ",
+                        o.s.command[0]);
+    if (o.note && strlen(o.note) > OP_FX_LONGEST_TEXT)
+        return op_usage("--note is longer than 32 KiB", "");
     FILE *probe = fopen(o.out, "ae"); /* found out before the run, not after it */
     if (!probe) {
         fprintf(stderr, "oomproof: error: %s cannot be written: %s\n", o.out, strerror(errno));
@@ -136,6 +207,7 @@ int op_record_command(int argc, char **argv)
     op_fixture *f = op_ring_take(from);
     if (!f) {
         if (!was_there) unlink(o.out);
+        others_of(from);
         return code ? code : 4;
     }
     if (o.s.command[0] && !*f->program) {
@@ -144,11 +216,8 @@ int op_record_command(int argc, char **argv)
     }
     f->expect = o.finish && !outcome_is_there(f) ? "any" : op_fixture_outcome(f, code);
     if (o.note) f->note = op_fixture_text(f, o.note);
-    if (o.with_command) {
-        char *all = words(o.s.command);
-        f->command = op_fixture_text(f, all ? all : "");
-        free(all);
-    }
+    f->command = op_fixture_text(f, all ? all : "");
+    free(all);
     size_t fails = 0;
     if (o.s.faults)
         for (size_t i = 0; i < f->n; i++) fails += f->event[i].injected != 0;
@@ -165,11 +234,14 @@ int op_record_command(int argc, char **argv)
                 o.out, strerror(errno), from);
         if (!was_there) unlink(o.out);
         code = code ? code : 7;
+    } else if (!read_back(o.out)) {
+        code = code ? code : 7;
     } else {
         unlink(from);
         fprintf(stderr, "oomproof: %s: %zu events (%zu failures), %llu before them not kept; %s\n",
                 o.out, f->n, fails, (unsigned long long)f->lost, f->expect);
     }
     op_fixture_free(f);
+    others_of(from);
     return code;
 }

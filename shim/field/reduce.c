@@ -152,9 +152,11 @@ static int whole_file(job *j)
     small->runtime = f->runtime, small->driver = f->driver;
     small->cublas = f->cublas, small->cudnn = f->cudnn;
     small->lost = f->lost;
-    code = op_fixture_write(small, j->out) == 0 ? 0 : 7;
+    const char *not_there = op_fixture_not_there(j->out, NULL);
+    code = !not_there && op_fixture_write(small, j->out) == 0 ? 0 : 7;
     if (code)
-        fprintf(stderr, "oomproof: error: %s cannot be written: %s\n", j->out, strerror(errno));
+        fprintf(stderr, "oomproof: error: %s cannot be written: %s\n", j->out,
+                not_there ? not_there : strerror(errno));
     else
         fprintf(stderr, "oomproof: %s: %zu of %zu %s, %d trials\n", j->out, kept, n,
                 j->s.command ? "failures" : "events", j->trials);

@@ -213,7 +213,8 @@ static int write_junit(const options *o, const op_fixture *want, const replayed 
     return bad;
 }
 
-/* The words of a recorded command, in place; a quoted one is whole. */
+/* The words of a recorded command, in place, as record wrote them: '...' is as it stands, \\ takes
+ * the next as it is. */
 static char **split(char *line, const char *folder)
 {
     static char first[8400];
@@ -222,11 +223,16 @@ static char **split(char *line, const char *folder)
     for (char *p = line; words && *p;) {
         while (*p == ' ') p++;
         if (!*p) break;
-        char stop = *p == '\'' ? '\'' : ' ';
-        if (stop == '\'') p++;
-        words[n++] = p;
-        while (*p && *p != stop) p++;
-        if (*p) *p++ = 0;
+        char *to = words[n++] = p;
+        for (int quoted = 0; *p && (quoted || *p != ' ');)
+            if (*p == '\'')
+                quoted = !quoted, p++;
+            else if (*p == '\\' && !quoted && p[1])
+                *to++ = p[1], p += 2;
+            else
+                *to++ = *p++;
+        if (*p) p++;
+        *to = 0;
     }
     /* a file from somebody else may not start just anything */
     const char *more = getenv("OOMPROOF_PROGRAMS");

@@ -13,6 +13,18 @@
 
 enum { NOT_READY = 600 }; /* cudaErrorNotReady is no failure */
 
+/* A recording's numbers are those of JSON as most programs read it. */
+static uint64_t number(uint64_t n)
+{
+    return n > INT64_MAX ? INT64_MAX : n;
+}
+
+static int version(const char *s)
+{
+    long v = strtol(s, NULL, 10);
+    return v < 0 || v > INT32_MAX ? 0 : (int)v;
+}
+
 static void take_event(op_fixture *f, const op_trace *t, const op_event *e)
 {
     int failed = e->result != 0 && e->result != NOT_READY;
@@ -20,14 +32,14 @@ static void take_event(op_fixture *f, const op_trace *t, const op_event *e)
                              : strstr(op_trace_name(t, OP_NAME_CALL, e->call), "Free")
                                  ? OP_FX_free
                                  : OP_FX_alloc,
-                     .ns = e->ns,
-                     .size = e->bytes,
-                     .block = e->pointer,
-                     .live = e->live,
+                     .ns = number(e->ns),
+                     .size = number(e->bytes),
+                     .block = number(e->pointer),
+                     .live = number(e->live),
                      .ordinal = e->ordinal,
                      .thread = e->thread,
                      .stream = e->stream,
-                     .code = e->result,
+                     .code = e->result < 0 ? INT32_MAX : e->result,
                      .injected = e->injected != 0,
                      .call = op_fixture_text(f, op_trace_name(t, OP_NAME_CALL, e->call)),
                      .phase = op_fixture_text(f, op_trace_name(t, OP_NAME_PHASE, e->phase)),
@@ -38,13 +50,13 @@ static void take_event(op_fixture *f, const op_trace *t, const op_event *e)
 static void take_step(op_fixture *f, const op_step_event *e)
 {
     op_fx_event x = {.kind = e->kind == OP_RECORD_STEP ? OP_FX_step : OP_FX_sample,
-                     .ns = e->ns,
+                     .ns = number(e->ns),
                      .call = "",
                      .phase = "",
                      .site = "",
-                     .points = e->points,
-                     .trained = e->trained,
-                     .dropped = e->dropped,
+                     .points = number(e->points),
+                     .trained = number(e->trained),
+                     .dropped = number(e->dropped),
                      .attempts = e->attempts,
                      .retries = e->retries,
                      .splits = e->splits,
@@ -103,7 +115,7 @@ int op_ring_written(const char *ring)
     op_head h = {0};
     struct stat st, mapped;
     char maps[64], line[4400];
-    int fd = open(ring, O_RDONLY | O_CLOEXEC), found = 0;
+    int fd = open(ring, O_RDONLY | O_CLOEXEC | O_NONBLOCK), found = 0;
     if (fd < 0 || fstat(fd, &st) != 0 || read(fd, &h, sizeof h) != sizeof h ||
         h.magic != OP_TRACE_MAGIC) {
         if (fd >= 0) close(fd);
@@ -133,13 +145,16 @@ op_fixture *op_ring_take(const char *ring)
     char why[200] = "";
     struct stat st;
     op_fixture *f = NULL;
-    int fd = open(ring, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) != 0 || st.st_size == 0) {
+    int fd = open(ring, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0) {
         fprintf(stderr,
                 "oomproof: error: nothing was recorded: %s: %s. The program made no CUDA call that "
                 "was seen (`oomproof doctor -- CMD` says why), or the ring could not be written, "
                 "which the program's output says, or it was made a recording before\n",
-                ring, fd < 0 ? strerror(errno) : "an empty file");
+                ring,
+                fd < 0                ? strerror(errno)
+                : S_ISREG(st.st_mode) ? "an empty file"
+                                      : "not a file");
         if (fd >= 0) close(fd);
         return NULL;
     }
@@ -158,18 +173,19 @@ op_fixture *op_ring_take(const char *ring)
         f = with_holds(f);
         f->refused = op_trace_head(t)->steps_failed > 0;
         f->loses = op_trace_head(t)->steps_dropping > 0;
-        f->lost = written > seen ? written - seen : 0;
+        f->lost = number(written > seen ? written - seen : 0);
         f->source = op_fixture_text(f, "record");
         if (d) {
             char name[sizeof d->name + 1] = "";
             memcpy(name, d->name, sizeof d->name);
             f->device = op_fixture_text(f, name);
-            f->total = d->total, f->free_bytes = d->free;
-            f->runtime = d->runtime, f->driver = d->driver;
+            f->total = number(d->total), f->free_bytes = number(d->free);
+            f->runtime = d->runtime < 0 ? 0 : d->runtime;
+            f->driver = d->driver < 0 ? 0 : d->driver;
         }
         f->program = op_fixture_text(f, op_trace_fact(t, "program"));
-        f->cublas = atoi(op_trace_fact(t, "cublas"));
-        f->cudnn = atoi(op_trace_fact(t, "cudnn"));
+        f->cublas = version(op_trace_fact(t, "cublas"));
+        f->cudnn = version(op_trace_fact(t, "cudnn"));
     } else
         fprintf(stderr, "oomproof: error: %s: %s\n", ring, *why ? why : strerror(errno));
     op_trace_close(t);

@@ -19,11 +19,11 @@ static void forward(int s)
 
 static void begin(const op_spawn *s, const char *root)
 {
-    char events[32];
+    char events[32], ring[8300];
     snprintf(events, sizeof events, "%llu", (unsigned long long)s->events);
     op_environment(root, s->sim, s->memory, s->faults, NULL, NULL);
     unsetenv("OOMPROOF_TRACE");
-    setenv("OOMPROOF_RECORD", s->ring, 1);
+    setenv("OOMPROOF_RECORD", op_from_the_root(s->ring, ring, sizeof ring), 1);
     setenv("OOMPROOF_RECORD_EVENTS", events, 1);
     if (s->first) setenv("OOMPROOF_RECORD_FIRST", "1", 1);
     if (s->force) setenv("OOMPROOF_REPLAY", s->force, 1);

@@ -2,6 +2,7 @@
  * trace and not the program. */
 #define _GNU_SOURCE
 #include "trace/file.h"
+#include "calm.h"
 #include "rules.h"
 #include "state.h"
 #include "trace/write.h"
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,8 +20,10 @@
 #define RING_NAMES ((size_t)16384) /* records before the ring: head, names, the card */
 #define RING_LEAST ((uint64_t)1024)
 
-static char path[4096];
-static int fd = -1, others; /* others: a forked child opens a file of its own */
+static char path[4096 + 4096]; /* as asked for, from the root: the program may change folders */
+static char own[sizeof path + 64];
+static struct stat self;    /* of our file. No descriptor stays open: the program may close any */
+static int others;          /* a forked child opens a file of its own */
 static char *mapped;        /* the beginning of the file: head and window, or all of a ring */
 static op_head *head;       /* its first record; NULL: there is no file */
 static size_t names;        /* of a ring: records before it that are used, with the head */
@@ -48,12 +52,19 @@ int op_trace_asked(void)
 {
     const char *trace = getenv("OOMPROOF_TRACE"), *record = getenv("OOMPROOF_RECORD");
     const char *last = getenv("OOMPROOF_RECORD_EVENTS"), *p = record && *record ? record : trace;
-    if (!p || !*p || strlen(p) >= sizeof path - 32) return 0;
-    if (p == record && (!last || !op_number(last, &ring) || ring < 16 || ring > 1 << 26))
-        ring = 1 << 16;
+    if (!p || !*p || strlen(p) >= 4096) return 0;
+    int usable = p == record && last && op_number(last, &ring) && ring >= 16 && ring <= 1 << 26;
+    if (p == record && last && *last && !usable)
+        fprintf(stderr,
+                "oomproof: OOMPROOF_RECORD_EVENTS is a number from 16 to 64Mi, not %.40s; 65536 "
+                "events are kept\n",
+                last);
+    if (p == record && !usable) ring = 1 << 16;
     const char *first = getenv("OOMPROOF_RECORD_FIRST");
     first_stays = first && *first && strcmp(first, "0") != 0;
-    strcpy(path, p);
+    size_t n = 0;
+    if (*p != '/' && getcwd(path, 4096)) n = strlen(path), path[n++] = '/';
+    strcpy(path + n, p);
     return 1;
 }
 
@@ -64,7 +75,7 @@ static size_t mapped_bytes(void)
 
 static void give_up(const char *why)
 {
-    fprintf(stderr, "oomproof: %s: %s; the run goes on, what follows is not in the %s\n", path, why,
+    fprintf(stderr, "oomproof: %s: %s; the run goes on, what follows is not in the %s\n", own, why,
             ring ? "recording" : "trace");
     op_trace_leave();
     others = 0;
@@ -74,16 +85,14 @@ static void give_up(const char *why)
 void op_trace_leave(void)
 {
     if (mapped) munmap(mapped, mapped_bytes());
-    if (fd >= 0) close(fd);
     mapped = NULL;
     head = NULL;
-    fd = -1;
     stop_at = 0;
     owes_step = settled = in_step = failed = 0;
     others = 1;
 }
 
-static int map(void)
+static int map(int fd)
 {
     const uint64_t asked = ring;
     int e = posix_fallocate(fd, 0, (off_t)mapped_bytes());
@@ -92,7 +101,7 @@ static int map(void)
         e = ftruncate(fd, 0) != 0 ? errno : posix_fallocate(fd, 0, (off_t)mapped_bytes());
     }
     if (!e && ring < asked)
-        fprintf(stderr, "oomproof: %s: no room for the last %llu events; %llu are kept\n", path,
+        fprintf(stderr, "oomproof: %s: no room for the last %llu events; %llu are kept\n", own,
                 (unsigned long long)asked, (unsigned long long)ring);
     void *p =
         e ? MAP_FAILED : mmap(NULL, mapped_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -107,24 +116,38 @@ static int map(void)
     return 1;
 }
 
+/* NULL, or why the bytes are not in the file at that place. */
+static const char *put(const char *from, size_t left, off_t at)
+{
+    struct stat st;
+    const char *why = NULL;
+    int fd = open(own, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0) return strerror(errno);
+    if (fstat(fd, &st) != 0 || st.st_dev != self.st_dev || st.st_ino != self.st_ino)
+        why = "another file has its name now";
+    const off_t begin = at;
+    while (!why && left) {
+        ssize_t n = pwrite(fd, from, left, at);
+        if (n < 0 && errno == EINTR) continue;
+        if (n > 0)
+            from += n, at += n, left -= (size_t)n;
+        else
+            why = strerror(n < 0 ? errno : ENOSPC);
+    }
+    if (why && at > begin && ftruncate(fd, begin) != 0) why = strerror(errno);
+    close(fd);
+    return why;
+}
+
 /* The full window becomes the next block. 0: there is no room for it; it stays the last one. */
 static int flush(void)
 {
-    const char *from = mapped + 64;
-    size_t left = WINDOW * 64;
-    off_t at = (off_t)((1 + head->next) * 64);
-    while (left) {
-        ssize_t n = pwrite(fd, from, left, at);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) {
-            int why = n < 0 ? errno : ENOSPC;
-            if (ftruncate(fd, (off_t)((1 + head->next) * 64)) != 0) why = errno;
-            give_up(strerror(why));
-            return 0;
-        }
-        from += n, at += n, left -= (size_t)n;
-    }
-    return 1;
+    op_calm calm;
+    op_calm_begin(&calm);
+    const char *why = put(mapped + 64, WINDOW * 64, (off_t)((1 + head->next) * 64));
+    if (why) give_up(why);
+    op_calm_end(&calm);
+    return !why;
 }
 
 void *op_trace_place(int event)
@@ -185,24 +208,38 @@ int op_trace_owes_step(void)
     return owes_step && op_tracing == OP_TRACE_FULL;
 }
 
-int op_trace_open_file(void)
+/* PATH, else PATH.PID, PATH.PID.2, ...: never a file that was there before. */
+static int open_own(void)
 {
-    char own[4200];
-    struct timespec now;
-    snprintf(own, sizeof own, "%s", path);
-    fd = others ? -1 : open(own, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0) {
-        snprintf(own, sizeof own, "%s.%ld", path, (long)getpid());
-        fd = open(own, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int fd = -1;
+    for (int n = others ? 1 : 0; fd < 0 && n < 1000; n++) {
+        if (n < 2)
+            snprintf(own, sizeof own, n ? "%s.%ld" : "%s", path, (long)getpid());
+        else
+            snprintf(own, sizeof own, "%s.%ld.%d", path, (long)getpid(), n);
+        fd = open(own, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (fd < 0 && errno != EEXIST) return -1;
+        if (fd >= 0 && n && !others)
+            fprintf(stderr, "oomproof: %s is there already; this process writes %s\n", path, own);
     }
+    return fd;
+}
+
+static int open_file(void)
+{
+    struct timespec now;
+    int fd = open_own();
     clock_gettime(CLOCK_MONOTONIC, &start);
     clock_gettime(CLOCK_REALTIME, &now);
     OP_WRITE(op_tracing, OP_TRACE_ON);
-    if (fd < 0) {
+    if (fd < 0 || fstat(fd, &self) != 0) {
         give_up(strerror(errno));
+        if (fd >= 0) close(fd);
         return 0;
     }
-    if (!map()) {
+    int done = map(fd);
+    close(fd);
+    if (!done) {
         unlink(own); /* empty: nobody could read it */
         return 0;
     }
@@ -218,4 +255,13 @@ int op_trace_open_file(void)
                       .window_records = ring ? 0 : WINDOW};
     __atomic_store_n(&head->kind, OP_RECORD_HEAD, __ATOMIC_RELEASE);
     return 1;
+}
+
+int op_trace_open_file(void)
+{
+    op_calm calm;
+    op_calm_begin(&calm);
+    int done = open_file();
+    op_calm_end(&calm);
+    return done;
 }

@@ -30,7 +30,9 @@ static void lay_out(op_trace *t)
     uint64_t last = next % w;
     if (!last && full && there < full) full--, last = w; /* its block is not there yet */
     t->short_of = there < full || last > t->records - 1;
-    t->blocks = (size_t)((there < full ? there : full) * w);
+    t->blocks = (size_t)(full * w);
+    if (there < full) t->blocks = t->records > 1 + w ? (size_t)(t->records - 1 - w) : 0;
+    if (t->blocks > full * w) t->blocks = (size_t)(full * w);
     if (there >= full) t->window = (size_t)(last < t->records - 1 ? last : t->records - 1);
     t->end = 1 + t->blocks + t->window;
 }

@@ -1,6 +1,7 @@
 /* write.c - what goes into the trace of this process: names, each once, and an event a call. */
 #define _GNU_SOURCE
 #include "trace/write.h"
+#include "calm.h"
 #include "live.h"
 #include "oomproof.h"
 #include "site.h"
@@ -61,6 +62,13 @@ static uint32_t name_id(int of, const char *text)
         write_name(of, names[at].id, copy);
         return names[at].id;
     }
+    static int told;
+    if (!told)
+        fprintf(stderr,
+                "oomproof: more than %d phases, tags and call sites: further ones are \"?\" in the "
+                "trace; a tag is the name of a place, not of a step\n",
+                NAMES);
+    told = 1;
     return 0;
 }
 
@@ -191,21 +199,29 @@ void op_trace_event(op_id call, int result, uint64_t pointer, uint64_t bytes, cu
                     int injected, const char *site, void *caller, void *frame)
 {
     int tracing = OP_READ(op_tracing);
+    op_calm calm;
     if (tracing == OP_TRACE_FULL && !result) return;
     const char *from = site ? site : op_site_of(caller, frame);
     int thread = op_thread_number();
     pthread_mutex_lock(&lock);
     if (op_tracing == OP_TRACE_ASKED) op_trace_open_file();
     if (op_tracing == OP_TRACE_ON) {
-        if (!card_written && op_trace_is_ring()) write_device();
+        if (!card_written && op_trace_is_ring()) {
+            op_calm_begin(&calm);
+            write_device();
+            op_calm_end(&calm);
+        }
         card_written = 1;
         read_said();
         uint32_t at = said.tag ? said.tag : fixed_id(from);
         if (!call_id[call]) {
             call_id[call] = name_id(OP_NAME_CALL, op_table[call].name);
             op_lib lib = op_table[call].lib;
-            if ((lib == OP_CUBLAS || lib == OP_CUDNN) && !result && op_trace_is_ring())
+            if ((lib == OP_CUBLAS || lib == OP_CUDNN) && !result && op_trace_is_ring()) {
+                op_calm_begin(&calm);
                 write_version(lib);
+                op_calm_end(&calm);
+            }
         }
         uint32_t ordinal = op_ordinal(&ordinals, call, at);
         /* a recording keeps what came, what went and what failed */

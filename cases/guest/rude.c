@@ -1,0 +1,193 @@
+/* rude.c - a program that does to the shim what programs do: closes descriptors that are not its
+ * own, forks while others look call sites up, cancels threads, loads another library where one was,
+ * says odd names, asks for impossible sizes. alarm ends it where the shim would hang it. */
+#define _GNU_SOURCE
+#include "oomproof.h"
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void calls(int n)
+{
+    for (int i = 0; i < n; i++) cudaStreamQuery(NULL);
+}
+
+/* Its first descriptors are those of libraries that believed them open. */
+static int closes(const char *path)
+{
+    char nine[] = "nine byte";
+    calls(1);
+    closefrom(3);
+    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600), more = open("/dev/null", O_RDWR);
+    if (fd < 0 || more < 0 || write(fd, nine, 9) != 9) return 2;
+    if (chdir("/") != 0) return 2;
+    calls(5000);
+    pid_t child = fork();
+    if (child == 0) {
+        calls(1);
+        _exit(fcntl(fd, F_GETFD) < 0 || fcntl(more, F_GETFD) < 0);
+    }
+    int status = 1;
+    waitpid(child, &status, 0);
+    if (status) fprintf(stderr, "the child lost a descriptor\n");
+    return status || lseek(fd, 0, SEEK_END) != 9;
+}
+
+/* 256 call sites. */
+#define SITE_1(n)   \
+    case n:         \
+        calls_at(); \
+        break;
+#define SITE_4(n)  SITE_1(n) SITE_1(n + 1) SITE_1(n + 2) SITE_1(n + 3)
+#define SITE_16(n) SITE_4(n) SITE_4(n + 4) SITE_4(n + 8) SITE_4(n + 12)
+#define SITE_64(n) SITE_16(n) SITE_16(n + 16) SITE_16(n + 32) SITE_16(n + 48)
+#define calls_at() cudaStreamQuery(NULL), cudaFree(NULL)
+static void site(int n)
+{
+    switch (n) {
+        SITE_64(0)
+        SITE_64(64)
+        SITE_64(128)
+        SITE_64(192)
+    }
+}
+
+static pthread_barrier_t together;
+static void *sites(void *from)
+{
+    if (from) pthread_barrier_wait(&together);
+    for (int i = 0; i < 32; i++) site((int)(intptr_t)from + i);
+    return NULL;
+}
+
+static int forks(void)
+{
+    pthread_t t[6];
+    pthread_barrier_init(&together, NULL, 7);
+    for (int i = 0; i < 6; i++)
+        pthread_create(&t[i], NULL, sites, (void *)(intptr_t)(32 * (i + 1)));
+    int bad = 0;
+    pthread_barrier_wait(&together);
+    for (int i = 0; i < 8; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            alarm(20);
+            sites(NULL);
+            _exit(0);
+        }
+        int status = 1;
+        waitpid(child, &status, 0);
+        bad |= status;
+    }
+    for (int i = 0; i < 6; i++) pthread_join(t[i], NULL);
+    return bad != 0;
+}
+
+static void *until_cancelled(void *unused)
+{
+    for (;;) calls(3000), pthread_testcancel(); /* a block of the trace is written in there */
+    return unused;
+}
+
+static int cancels(void)
+{
+    alarm(60);
+    for (int i = 0; i < 20; i++) {
+        pthread_t t;
+        pthread_create(&t, NULL, until_cancelled, NULL);
+        calls(100 + 7 * i);
+        pthread_cancel(t);
+        pthread_join(t, NULL);
+        calls(1);
+    }
+    return 0;
+}
+
+static int loads(int n, char **libraries)
+{
+    for (int i = 0; i < n; i++) {
+        void *h = dlopen(libraries[i], RTLD_NOW | RTLD_LOCAL);
+        int (*call)(void) = h ? (int (*)(void))dlsym(h, "plugin_one") : NULL;
+        if (!call) return fprintf(stderr, "%s\n", dlerror()), 2;
+        call();
+        dlclose(h);
+    }
+    return 0;
+}
+
+static int odd(void)
+{
+    void *p = NULL;
+    oomproof_phase("a\tb\nc");
+    oomproof_tag("x\ty\n\x7f");
+    cudaMalloc(&p, (size_t)-1);
+    cudaMalloc(&p, 4096);
+    cudaFree(p);
+    return 0;
+}
+
+static int child_fails(void)
+{
+    void *p = NULL;
+    calls(1);
+    cudaMalloc(&p, 512);
+    for (int i = 0; i < 3; i++)
+        if (fork() == 0) {
+            cudaFree(NULL);
+            cudaMalloc(&p, i ? 512 : (size_t)1 << 50);
+            _exit(0);
+        } else
+            wait(NULL);
+    cudaFree(p);
+    return 0;
+}
+
+static uint64_t budget;
+static int over;
+static void *allocates(void *unused)
+{
+    for (int i = 0; i < 2000; i++) {
+        void *p = NULL;
+        if (cudaMalloc(&p, 700 << 10) != cudaSuccess) continue;
+        if (oomproof_live_bytes() > budget) __atomic_store_n(&over, 1, __ATOMIC_RELAXED);
+        cudaFree(p);
+    }
+    return unused;
+}
+
+/* Under a budget of 1 MiB: never two at once. */
+static int budgets(void)
+{
+    pthread_t t[8];
+    budget = 1 << 20;
+    for (int i = 0; i < 8; i++) pthread_create(&t[i], NULL, allocates, NULL);
+    for (int i = 0; i < 8; i++) pthread_join(t[i], NULL);
+    if (over) fprintf(stderr, "more than the budget was live\n");
+    return over;
+}
+
+int main(int argc, char **argv)
+{
+    const char *how = argc > 1 ? argv[1] : "";
+    if (!strcmp(how, "closes") && argc > 2) return closes(argv[2]);
+    if (!strcmp(how, "forks")) return forks();
+    if (!strcmp(how, "cancels")) return cancels();
+    if (!strcmp(how, "loads")) return loads(argc - 2, argv + 2);
+    if (!strcmp(how, "odd")) return odd();
+    if (!strcmp(how, "child-fails")) return child_fails();
+    if (!strcmp(how, "budgets")) return budgets();
+    if (!strcmp(how, "calls") && argc > 2) return calls(atoi(argv[2])), 0;
+    if (!strcmp(how, "says")) { /* its words, a line each */
+        for (int i = 2; i < argc; i++) printf("<%s>\n", argv[i]);
+        calls(1);
+        return 0;
+    }
+    fprintf(stderr, "rude: how?\n");
+    return 2;
+}

@@ -1,0 +1,88 @@
+#!/bin/sh
+# rude.sh BUILD WHAT - the shim in programs that close its descriptors, fork, cancel and unload (rude.c); recordings that are
+# asked for at bad places, or hold odd things.
+. "$(dirname "$0")/../cli/lib.sh"
+build=$1
+rude=$build/cases/guest_rude
+d=$(mktemp -d) || exit 7
+trap 'rm -rf "$out" "$d"' EXIT
+fail() { echo "$*"; bad=1; }
+record() { "$bin/oomproof" record --device sim "$@"; }
+replay() { "$bin/oomproof" replay --device sim "$@"; }
+case $2 in
+descriptors) # a program may close any descriptor: the shim keeps none
+    expect 0 "calls intercepted" sim --trace "$d/t" -- "$rude" closes "$d/own"
+    [ "$("$bin/oomproof" trace "$d/t" --csv | grep -c cudaStreamQuery)" -eq 5001 ] || fail "calls are not in the trace"
+    expect 0 " events" record -o "$d/r" -- "$rude" closes "$d/own"
+    [ "$(cat "$d/own")" = "nine byte" ] || fail "the program's own file was written to"
+    (cd "$d" && OOMPROOF_TRACE=env "$bin/oomproof" run --device sim -- "$rude" closes "$d/own") >"$out" 2>&1
+    [ "$("$bin/oomproof" trace "$d/env" --csv | grep -c cudaStreamQuery)" -eq 5001 ] || fail "after chdir: $(cat "$out")"
+    cd "$d" && expect 0 "calls intercepted" sim --trace relative -- sh -c "mkdir sub && cd sub && '$rude' calls 3000"
+    [ "$("$bin/oomproof" trace relative --csv | grep -c cudaStreamQuery)" -eq 3000 ] || fail "another folder, another trace" ;;
+forks)
+    for i in 1 2 3 4 5; do
+        expect 0 "calls intercepted" sim --timeout 100 --trace "$d/t" -- "$rude" forks
+    done
+    expect 3 "matched 0" sim --timeout 100 --faults 'cudaFree site=*nowhere* -> error(cudaErrorUnknown)' -- "$rude" forks
+    expect 0 " events" record -o "$d/r" -- "$rude" forks
+    [ -z "$(ls "$d"/r.ring.* 2>/dev/null)" ] || fail "rings of children in which nothing failed are left" ;;
+cancels)
+    expect 0 "calls intercepted" sim --timeout 100 --trace "$d/t" -- "$rude" cancels
+    expect 0 "calls intercepted" sim --timeout 100 -- "$rude" cancels ;;
+unloads) # another library where one was
+    a=$build/cases/libguest_plugin.so b=$build/cases/libguest_other.so
+    expect 0 "rule 1 'cudaMalloc site=libguest_other.so:plugin_one* -> delay(0)' matched 1, fired 1" sim --trace "$d/t" \
+        --faults 'cudaMalloc site=libguest_other.so:plugin_one* -> delay(0)' -- "$rude" loads "$a" "$b" "$a"
+    "$bin/oomproof" trace "$d/t" --csv | grep cudaMalloc | cut -d, -f10 | cut -d: -f1 | tr '\n' ' ' >"$d/sites"
+    [ "$(cat "$d/sites")" = "libguest_plugin.so libguest_other.so libguest_plugin.so " ] ||
+        fail "call sites: $(cat "$d/sites")" ;;
+budgets)
+    expect 0 "fired" sim --faults 'cudaMalloc budget=1MiB -> oom' -- "$rude" budgets ;;
+limits) # a limit on the size of files is an error, not the end of the program
+    for blocks in 1 60 100 300 1000 5000; do
+        sh -c "ulimit -f $blocks; exec '$bin/oomproof' run --device sim --trace '$d/t$blocks' -- '$rude' calls 9000" >"$out" 2>&1
+        code=$?
+        [ $code -eq 0 ] || { [ $blocks -eq 1 ] && [ $code -eq 7 ] && grep -q "oomproof: error" "$out"; } ||
+            fail "ulimit -f $blocks: exit code $code: $(cat "$out")"
+        sh -c "ulimit -f $blocks; exec '$bin/oomproof' record --device sim -o '$d/r$blocks' -- '$rude' calls 9000" >"$out" 2>&1
+        code=$?
+        [ $code -le 7 ] && [ $code -ne 5 ] || fail "ulimit -f $blocks: record ends with $code: $(cat "$out")"
+    done ;;
+places) # what is there stays, where it is no recording
+    OOMPROOF_RECORD=$d/same.ring sim -- "$rude" calls 3 >"$out" 2>&1
+    expect 2 "it is what is read" record -o "$d/same.ring" --finish "$d/same.ring"
+    mkfifo "$d/fifo"
+    expect 2 "not a regular file" record -o "$d/fifo" -- "$rude" calls 1
+    expect 2 "not a regular file" record -o /dev/null -- "$rude" calls 1
+    expect 4 "not a file" record -o "$d/x" --finish "$d/fifo"
+    expect 2 "not a file" replay "$d/fifo"
+    ln -s target "$d/link"
+    expect 0 "3 events" record -o "$d/link" -- "$rude" odd
+    [ -L "$d/link" ] && [ -s "$d/target" ] || fail "a link is replaced: $(ls -l "$d")"
+    expect 2 "names the same file" "$bin/oomproof" import "$d/target" -o "$d/target"
+    echo "CUDA out of memory. Tried to allocate 2.00 GiB" >"$d/log"
+    expect 2 "not a regular file" "$bin/oomproof" import "$d/log" -o /dev/null
+    OOMPROOF_RECORD=$d/same.ring expect 0 "same.ring is there already; this process writes" sim -- "$rude" calls 3
+    mv "$d/same.ring" "$d/y.ring"
+    expect 2 "of a run that did not end" record -o "$d/y" -- "$rude" calls 1
+    [ -s "$d/y.ring" ] || fail "the ring of an earlier run is gone" ;;
+odd) # what a recording holds can be read again
+    expect 0 "3 events (1 failures)" record -o "$d/r" -- "$rude" odd
+    grep -q '"ph":"a?b?c"' "$d/r" && grep -q '"size":9223372036854775807' "$d/r" || fail "$(cat "$d/r")"
+    expect 0 "as recorded" replay "$d/r" -- "$rude" odd
+    expect 0 "1 events" record -o "$d/w" --with-command --faults 'cudaStreamQuery -> error(cudaErrorUnknown)' -- \
+        "$rude" says '' "it's" 'x  y' 'back\slash' '$HOME' -
+    OOMPROOF_PROGRAMS=$build/cases "$bin/oomproof" replay --device sim --own "$d/w" 2>/dev/null >"$out"
+    [ "$(cat "$out")" = "<>
+<it's>
+<x  y>
+<back\\slash>
+<\$HOME>
+<->" ] || fail "other words are started: $(head -1 "$d/w") $(cat "$out")"
+    expect 2 "a control character" record -o "$d/v" --with-command -- "$rude" says "a
+b"
+    expect 0 "a process that it started has a recording of its own, with 1 failures" record -o "$d/c" -- "$rude" child-fails
+    [ "$(ls "$d"/c.ring.* | wc -l)" -eq 1 ] || fail "rings: $(ls "$d")"
+    expect 0 "(1 failures)" record -o "$d/c2" --finish "$d"/c.ring.* ;;
+esac
+exit $bad
