@@ -66,8 +66,13 @@ pt_status pt_mem_alloc(pt_device *d, size_t count, size_t size, const char *tag,
         return pt_fail(PT_ERR_INTERNAL, "%s: %zu elements of %zu bytes is not a size of memory",
                        tag, count, size);
     bytes = (bytes + PT_GRANULE - 1) / PT_GRANULE * PT_GRANULE;
-    pt_status st = d->mem->ops->alloc(d->mem, bytes, tag, out);
-    if (st == PT_OK) d->mem->used += bytes;
+    pt_mem *m = d->mem;
+    pt_status st = m->ops->alloc(m, bytes, tag, out);
+    if (st == PT_OK)
+        m->used += bytes;
+    else
+        m->missed = m->used + bytes;
+    if (m->used > m->used_peak) m->used_peak = m->used;
     return st;
 }
 
@@ -95,8 +100,19 @@ size_t pt_mem_held(const pt_device *d)
 size_t pt_mem_peak(pt_device *d, int reset)
 {
     size_t peak = d->mem->peak;
-    if (reset) d->mem->peak = d->mem->held;
+    if (!reset) return peak;
+    d->mem->peak = d->mem->held;
+    d->mem->used_peak = d->mem->used;
     return peak;
+}
+
+size_t pt_mem_used_peak(const pt_device *d)
+{
+    return d->mem->used_peak;
+}
+size_t pt_mem_missed(const pt_device *d)
+{
+    return d->mem->missed;
 }
 
 void pt_arena_init(pt_arena *a, pt_device *d)

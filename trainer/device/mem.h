@@ -16,7 +16,8 @@ typedef struct pt_mem_ops {
 
 struct pt_mem {
     const pt_mem_ops *ops;
-    size_t used, held, peak;
+    size_t used, held, peak, used_peak;
+    size_t missed; /* used, and what was asked for on top of it, when that last failed */
     pt_error lost; /* the first free that failed and was not told yet; status PT_OK: none */
     void *state;
 };

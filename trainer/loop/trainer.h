@@ -25,6 +25,7 @@ typedef struct pt_trainer_options {
     int64_t steps, warmup; /* of the schedule */
     float augment;         /* strength 0..1 */
     int64_t gather_rows;   /* rows of the gather workspace; 0: no limit */
+    int plan_ahead;        /* 1: batches known not to fit are split before they are tried */
 } pt_trainer_options;
 
 struct pt_batch_result;
@@ -71,6 +72,7 @@ typedef struct pt_trainer {
     pt_net *net;
     pt_optimizer optimizer;
     pt_scaler scaler;
+    pt_plan plan;
     real *running_before; /* running statistics at the start of the batch */
     int64_t step;         /* batches seen: the position in the schedule */
     int halo;
