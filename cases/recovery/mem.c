@@ -238,6 +238,30 @@ START_TEST(the_peak_is_the_most_that_was_held_since_the_reset)
 }
 END_TEST
 
+START_TEST(the_most_in_use_and_what_was_missing_are_known)
+{
+    for (int kind = PT_ALLOC_CACHING; kind <= PT_ALLOC_DIRECT; kind++) {
+        open_device((pt_allocator_kind)kind);
+        void *p;
+        size_t used = pt_mem_used(&D);
+        char *a = get(3 * MIB);
+        pt_mem_free(&D, a);
+        ck_assert_uint_eq(pt_mem_used_peak(&D), used + 3 * MIB);
+        pt_mem_peak(&D, 1);
+        a = get(2 * MIB);
+        ck_assert_uint_eq(pt_mem_used_peak(&D), pt_mem_used(&D));
+        arm("cudaMalloc -> oom");
+        ck_assert_int_eq(pt_mem_alloc(&D, 40 * MIB + 1, 1, "case/b", &p), PT_ERR_DEVICE);
+        oomproof_disarm();
+        ck_assert_uint_eq(pt_mem_missed(&D), pt_mem_used(&D) + 40 * MIB + PT_GRANULE);
+        ck_assert_uint_eq(pt_mem_used_peak(&D), pt_mem_used(&D));
+        cudaGetLastError();
+        pt_mem_free(&D, a);
+        pt_device_close(&D);
+    }
+}
+END_TEST
+
 START_TEST(an_arena_frees_each_of_its_blocks_once)
 {
     pt_arena a;
