@@ -98,12 +98,13 @@ START_TEST(freeing_what_is_not_a_block_changes_nothing)
 {
     foreign(PT_ALLOC_DIRECT);
     foreign(PT_ALLOC_CACHING);
+    foreign(PT_ALLOC_ASYNC);
 }
 END_TEST
 
 START_TEST(a_device_that_closes_gives_back_blocks_still_in_use)
 {
-    for (int kind = PT_ALLOC_CACHING; kind <= PT_ALLOC_DIRECT; kind++) {
+    for (int kind = PT_ALLOC_CACHING; kind <= PT_ALLOC_ASYNC; kind++) {
         uint64_t before = oomproof_live_bytes();
         open_device((pt_allocator_kind)kind);
         for (int i = 0; i < 300; i++) get(512); /* more than a list has room for at first */
@@ -226,6 +227,87 @@ START_TEST(a_release_that_fails_is_told_and_the_other_segments_go)
 }
 END_TEST
 
+static uint64_t reserved(void)
+{
+    uint64_t bytes = 0;
+    ck_assert_int_eq(
+        cudaMemPoolGetAttribute(D.mem->pool, cudaMemPoolAttrReservedMemCurrent, &bytes),
+        cudaSuccess);
+    return bytes;
+}
+
+START_TEST(a_pool_keeps_what_is_freed_until_it_is_released)
+{
+    open_device(PT_ALLOC_ASYNC);
+    uint64_t before = reserved();
+    char *a = get(64 * MIB);
+    pt_mem_free(&D, a);
+    ck_assert_int_eq(pt_device_sync(&D), PT_OK);
+    ck_assert_uint_ge(reserved(), before + 64 * MIB); /* no wait gives it back */
+    ck_assert_ptr_eq(get(64 * MIB), a);
+    pt_mem_free(&D, a);
+    ck_assert_int_eq(pt_mem_release(&D), PT_OK);
+    ck_assert_uint_eq(reserved(), before);
+    ck_assert_uint_eq(taken(), 0);
+    pt_device_close(&D);
+}
+END_TEST
+
+START_TEST(a_pool_that_is_short_is_trimmed_and_asked_once_more)
+{
+    void *p;
+    open_device(PT_ALLOC_ASYNC);
+    uint64_t before = reserved();
+    pt_mem_free(&D, get(64 * MIB));
+    arm("cudaMallocFromPoolAsync nth=1 -> oom");
+    char *a = get(3 * MIB);
+    oomproof_disarm();
+    ck_assert_uint_lt(reserved(), before + 64 * MIB); /* what it kept is gone */
+    ck_assert_int_eq(cudaPeekAtLastError(), cudaSuccess);
+    arm("cudaMallocFromPoolAsync times=2 -> oom");
+    ck_assert_int_eq(pt_mem_alloc(&D, 3 * MIB, 1, "case/b", &p), PT_ERR_DEVICE);
+    ck_assert_str_eq(pt_error_last()->call, "cudaMallocFromPoolAsync");
+    ck_assert_int_eq(pt_error_last()->code, cudaErrorMemoryAllocation);
+    cudaGetLastError();
+    uint64_t calls = oomproof_calls("cudaMallocFromPoolAsync");
+    arm("cudaMallocFromPoolAsync nth=1 -> status(cudaErrorInvalidValue)"); /* no lack of memory */
+    ck_assert_int_eq(pt_mem_alloc(&D, 3 * MIB, 1, "case/b", &p), PT_ERR_DEVICE);
+    ck_assert_uint_eq(oomproof_calls("cudaMallocFromPoolAsync"), calls + 1);
+    arm("cudaMallocFromPoolAsync nth=1 -> oom; cudaMemPoolTrimTo -> status(cudaErrorInvalidValue)");
+    ck_assert_int_eq(pt_mem_alloc(&D, 3 * MIB, 1, "case/b", &p), PT_ERR_DEVICE);
+    ck_assert_str_eq(pt_error_last()->call, "cudaMemPoolTrimTo");
+    arm("cudaStreamSynchronize -> status(cudaErrorLaunchFailure)");
+    ck_assert_int_eq(pt_mem_release(&D), PT_ERR_DEVICE);
+    ck_assert_str_eq(pt_error_last()->call, "cudaStreamSynchronize");
+    oomproof_disarm();
+    cudaGetLastError();
+    pt_mem_free(&D, a);
+    ck_assert_uint_eq(taken(), 0);
+    pt_device_close(&D);
+}
+END_TEST
+
+START_TEST(a_pool_that_cannot_be_made_is_refused_and_nothing_is_left)
+{
+    static const struct {
+        const char *rule, *says;
+    } how[] = {
+        {"cudaMemPoolCreate -> status(cudaErrorNotSupported)", "use --allocator caching"},
+        {"cudaMemPoolCreate -> status(cudaErrorMemoryAllocation)", "cudaMemPoolCreate failed"},
+    };
+    for (size_t i = 0; i < sizeof how / sizeof *how; i++) {
+        uint64_t before = oomproof_live_bytes();
+        arm(how[i].rule);
+        ck_assert_int_eq(pt_device_open(PT_ALLOC_ASYNC, &D), PT_ERR_DEVICE);
+        oomproof_disarm();
+        ck_assert_msg(strstr(pt_error_last()->message, how[i].says), "%s",
+                      pt_error_last()->message);
+        ck_assert_uint_eq(oomproof_live_bytes(), before);
+        ck_assert_int_eq(cudaPeekAtLastError(), cudaSuccess);
+    }
+}
+END_TEST
+
 START_TEST(the_peak_is_the_most_that_was_held_since_the_reset)
 {
     open_device(PT_ALLOC_DIRECT);
@@ -240,7 +322,7 @@ END_TEST
 
 START_TEST(the_most_in_use_and_what_was_missing_are_known)
 {
-    for (int kind = PT_ALLOC_CACHING; kind <= PT_ALLOC_DIRECT; kind++) {
+    for (int kind = PT_ALLOC_CACHING; kind <= PT_ALLOC_ASYNC; kind++) {
         open_device((pt_allocator_kind)kind);
         void *p;
         size_t used = pt_mem_used(&D);
@@ -250,7 +332,7 @@ START_TEST(the_most_in_use_and_what_was_missing_are_known)
         pt_mem_peak(&D, 1);
         a = get(2 * MIB);
         ck_assert_uint_eq(pt_mem_used_peak(&D), pt_mem_used(&D));
-        arm("cudaMalloc -> oom");
+        arm("cudaMalloc* -> oom");
         ck_assert_int_eq(pt_mem_alloc(&D, 40 * MIB + 1, 1, "case/b", &p), PT_ERR_DEVICE);
         oomproof_disarm();
         ck_assert_uint_eq(pt_mem_missed(&D), pt_mem_used(&D) + 40 * MIB + PT_GRANULE);
@@ -309,7 +391,7 @@ static pt_status whole_life(pt_allocator_kind kind)
 
 START_TEST(every_host_allocation_of_the_allocators_fails_and_nothing_leaks)
 {
-    for (int kind = PT_ALLOC_CACHING; kind <= PT_ALLOC_DIRECT; kind++) {
+    for (int kind = PT_ALLOC_CACHING; kind <= PT_ALLOC_ASYNC; kind++) {
         int k = 1, failed, refused = 0;
         whole_life((pt_allocator_kind)kind); /* what the runtime keeps for ever */
         do {

@@ -39,7 +39,7 @@ pt_status pt_device_open(pt_allocator_kind allocator, pt_device *out)
     TRY(PT_CUBLAS(cublasSetStream(out->cublas, out->stream)));
     TRY(PT_CUDNN(cudnnCreate(&out->cudnn)));
     TRY(PT_CUDNN(cudnnSetStream(out->cudnn, out->stream)));
-    TRY(pt_mem_open(allocator, &out->mem));
+    TRY(pt_mem_open(allocator, out->stream, &out->mem));
     TRY(pt_mem_alloc(out, CUBLAS_WORKSPACE, 1, "device/cublas_workspace", &out->cublas_workspace));
     pt_probe_buffer("device/cublas_workspace", out->cublas_workspace, CUBLAS_WORKSPACE, 1, 's', 0);
     TRY(PT_CUBLAS(cublasSetWorkspace(out->cublas, out->cublas_workspace, CUBLAS_WORKSPACE)));

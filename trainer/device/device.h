@@ -8,7 +8,11 @@
 #include <cudnn.h>
 #include <stdint.h>
 
-typedef enum pt_allocator_kind { PT_ALLOC_CACHING, PT_ALLOC_DIRECT } pt_allocator_kind;
+typedef enum pt_allocator_kind {
+    PT_ALLOC_CACHING,
+    PT_ALLOC_DIRECT,
+    PT_ALLOC_ASYNC
+} pt_allocator_kind;
 
 typedef struct pt_device {
     cudaStream_t stream;

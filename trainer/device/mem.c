@@ -4,13 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-pt_status pt_mem_open(pt_allocator_kind kind, pt_mem **out)
+pt_status pt_mem_open(pt_allocator_kind kind, cudaStream_t stream, pt_mem **out)
 {
+    static const struct {
+        const pt_mem_ops *ops;
+        pt_status (*open)(pt_mem *m);
+    } kinds[] = {[PT_ALLOC_CACHING] = {&pt_mem_caching, pt_mem_caching_open},
+                 [PT_ALLOC_DIRECT] = {&pt_mem_direct, pt_mem_direct_open},
+                 [PT_ALLOC_ASYNC] = {&pt_mem_async, pt_mem_async_open}};
     pt_mem *m = calloc(1, sizeof *m);
     *out = NULL;
     if (!m) return pt_fail(PT_ERR_HOST, "no host memory for the allocator");
-    m->ops = kind == PT_ALLOC_DIRECT ? &pt_mem_direct : &pt_mem_caching;
-    pt_status st = kind == PT_ALLOC_DIRECT ? pt_mem_direct_open(m) : pt_mem_caching_open(m);
+    m->ops = kinds[kind].ops;
+    m->stream = stream;
+    pt_status st = kinds[kind].open(m);
     if (st != PT_OK)
         free(m);
     else
@@ -28,8 +35,10 @@ pt_status pt_mem_driver_alloc(pt_mem *m, size_t bytes, const char *tag, void **o
 {
     const char *before = pt_tag_set(tag);
     void *p = NULL;
-    pt_status st = pt_check_at(__FILE__, __LINE__, PT_LIB_CUDA, (int)cudaMalloc(&p, bytes),
-                               "cudaMalloc", tag, bytes);
+    int code = (int)(m->pool ? cudaMallocFromPoolAsync(&p, bytes, m->pool, m->stream)
+                             : cudaMalloc(&p, bytes));
+    pt_status st = pt_check_at(__FILE__, __LINE__, PT_LIB_CUDA, code,
+                               m->pool ? "cudaMallocFromPoolAsync" : "cudaMalloc", tag, bytes);
     pt_tag_set(before);
     *out = st == PT_OK ? p : NULL;
     if (st != PT_OK) return st;
@@ -40,7 +49,7 @@ pt_status pt_mem_driver_alloc(pt_mem *m, size_t bytes, const char *tag, void **o
 
 pt_status pt_mem_driver_free(pt_mem *m, void *p, size_t bytes)
 {
-    pt_status st = PT_CUDA(cudaFree(p));
+    pt_status st = m->pool ? PT_CUDA(cudaFreeAsync(p, m->stream)) : PT_CUDA(cudaFree(p));
     if (st == PT_OK)
         m->held -= bytes;
     else if (m->lost.status == PT_OK)

@@ -47,8 +47,9 @@ static const entry table[] = {
     {"batch", WHOLE, F(batch), 1, 1023, 0, T, "N", "scenes a batch (4)"},
     {"steps", WHOLE64, F(steps), 1, 1LL << 40, 0, T, "N", "batches (100)"},
     {"seed", SEED, F(seed), 0, 0, 0, T | E | P | I, "N", "of everything random (1)"},
-    {"allocator", WORD, F(allocator), 0, 0, "caching direct", T | E | P, "KIND",
-     "caching | direct: one cudaMalloc a tensor (caching)"},
+    {"allocator", WORD, F(allocator), 0, 0, "caching direct async", T | E | P, "KIND",
+     "caching | direct: one cudaMalloc a tensor | async: a pool of the driver's,\n"
+     "trimmed on release (caching)"},
     {"norm", WORD, F(norm), 0, 0, "layer frozen batch", T, "KIND",
      "layer | frozen | batch (layer)"},
     {"amp", WORD, F(amp), 0, 0, "off fp16 bf16", T, "KIND",
