@@ -188,6 +188,37 @@ START_TEST(when_memory_is_short_the_cache_is_given_back_and_no_more_than_needed_
 }
 END_TEST
 
+START_TEST(fragmentation_is_told_apart_from_exhaustion)
+{
+    void *p;
+    char *x[20];
+    open_device(PT_ALLOC_CACHING);
+    for (int i = 0; i < 20; i++) x[i] = get(5 * MIB); /* segments of 20 MiB */
+    for (int i = 0; i < 20; i += 2) pt_mem_free(&D, x[i]);
+    /* half of each segment is in use: none can go back, and no gap has 6 MiB */
+    arm("cudaMalloc -> oom");
+    ck_assert_int_eq(pt_mem_alloc(&D, 6 * MIB, 1, "case/b", &p), PT_ERR_DEVICE);
+    ck_assert_str_eq(pt_error_last()->memory, "fragmented");
+    ck_assert_ptr_nonnull(strstr(pt_error_last()->message, "the largest block has 5242880"));
+    ck_assert_int_eq(pt_mem_alloc(&D, 200 * MIB, 1, "case/b", &p), PT_ERR_DEVICE);
+    ck_assert_str_eq(pt_error_last()->memory, "exhausted");
+    ck_assert_ptr_nonnull(strstr(pt_error_last()->message, "device memory is exhausted"));
+    arm("cudaMalloc -> status(cudaErrorInvalidValue)"); /* no lack of memory: nothing is said */
+    ck_assert_int_eq(pt_mem_alloc(&D, 6 * MIB, 1, "case/b", &p), PT_ERR_DEVICE);
+    ck_assert_ptr_null(pt_error_last()->memory);
+    oomproof_disarm();
+    cudaGetLastError();
+    pt_device_close(&D);
+    open_device(PT_ALLOC_DIRECT); /* keeps nothing, knows nothing */
+    arm("cudaMalloc -> oom");
+    ck_assert_int_eq(pt_mem_alloc(&D, 6 * MIB, 1, "case/b", &p), PT_ERR_DEVICE);
+    ck_assert_ptr_null(pt_error_last()->memory);
+    oomproof_disarm();
+    cudaGetLastError();
+    pt_device_close(&D);
+}
+END_TEST
+
 START_TEST(another_failure_of_the_driver_is_not_asked_twice)
 {
     void *p;
@@ -305,6 +336,47 @@ START_TEST(a_pool_that_cannot_be_made_is_refused_and_nothing_is_left)
         ck_assert_uint_eq(oomproof_live_bytes(), before);
         ck_assert_int_eq(cudaPeekAtLastError(), cudaSuccess);
     }
+}
+END_TEST
+
+START_TEST(a_handle_without_memory_is_asked_for_once_more)
+{
+    static const char *const made[] = {
+        "cudaStreamCreate nth=%d -> oom",
+        "cublasCreate* nth=%d -> status(CUBLAS_STATUS_ALLOC_FAILED)",
+        "cublasCreate* nth=%d -> status(CUBLAS_STATUS_NOT_INITIALIZED)",
+        "cudnnCreate nth=%d -> status(CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED)",
+        "cudnnCreate nth=%d -> status(CUDNN_STATUS_NOT_INITIALIZED)",
+    };
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+        char rule[100], two[220];
+        uint64_t before = oomproof_live_bytes();
+        snprintf(rule, sizeof rule, made[i], 1);
+        arm(rule);
+        ck_assert_msg(pt_device_open(PT_ALLOC_DIRECT, &D) == PT_OK, "%s: %s", rule,
+                      pt_error_last()->message);
+        ck_assert_uint_eq(oomproof_fired(0), 1);
+        oomproof_disarm();
+        ck_assert_int_eq(cudaPeekAtLastError(), cudaSuccess);
+        pt_device_close(&D);
+        int n = snprintf(two, sizeof two, made[i], 1);
+        n += snprintf(two + n, sizeof two - (size_t)n, "; ");
+        snprintf(two + n, sizeof two - (size_t)n, made[i], 2);
+        arm(two);
+        ck_assert_int_eq(pt_device_open(PT_ALLOC_DIRECT, &D), PT_ERR_DEVICE);
+        oomproof_disarm();
+        ck_assert_msg(strstr(pt_error_last()->message, "did a second time") &&
+                          strstr(pt_error_last()->message, "other programs"),
+                      "%s: %s", two, pt_error_last()->message);
+        ck_assert_int_eq(cudaPeekAtLastError(), cudaSuccess);
+        ck_assert_uint_eq(oomproof_live_bytes(), before);
+    }
+    /* what is no lack of memory is not asked for twice */
+    uint64_t calls = oomproof_calls("cudnnCreate");
+    arm("cudnnCreate nth=1 -> status(CUDNN_STATUS_BAD_PARAM)");
+    ck_assert_int_eq(pt_device_open(PT_ALLOC_DIRECT, &D), PT_ERR_DEVICE);
+    oomproof_disarm();
+    ck_assert_uint_eq(oomproof_calls("cudnnCreate"), calls + 1);
 }
 END_TEST
 

@@ -65,6 +65,16 @@ pt_status pt_mem_check(pt_device *d)
     return pt_error_last()->status;
 }
 
+static void missed(pt_mem *m, size_t bytes)
+{
+    const pt_error *e = pt_error_last();
+    size_t free, largest;
+    m->missed = m->used + bytes;
+    if (!m->ops->spare || e->lib != PT_LIB_CUDA || e->code != cudaErrorMemoryAllocation) return;
+    m->ops->spare(m, &free, &largest);
+    pt_error_spare(free, largest);
+}
+
 /* A size that no card has is an overflowed product: a bug, never a lack of memory. */
 pt_status pt_mem_alloc(pt_device *d, size_t count, size_t size, const char *tag, void **out)
 {
@@ -80,7 +90,7 @@ pt_status pt_mem_alloc(pt_device *d, size_t count, size_t size, const char *tag,
     if (st == PT_OK)
         m->used += bytes;
     else
-        m->missed = m->used + bytes;
+        missed(m, bytes);
     if (m->used > m->used_peak) m->used_peak = m->used;
     return st;
 }

@@ -12,6 +12,9 @@ typedef struct pt_mem_ops {
     size_t (*free)(pt_mem *m, void *block); /* returns its bytes */
     pt_status (*release)(pt_mem *m);
     void (*close)(pt_mem *m);
+    /* Bytes that it holds and nobody uses, and the largest block of them; NULL: it keeps none, or
+     * only the driver knows. Asks nothing of the device. */
+    void (*spare)(const pt_mem *m, size_t *bytes, size_t *largest);
 } pt_mem_ops;
 
 struct pt_mem {

@@ -98,6 +98,7 @@ pt_status pt_log_batch(FILE *log, int64_t batch, int64_t step, const pt_batch_re
         pt_log_text(log, "error", e->message);
         pt_log_text(log, "phase", e->phase);
         pt_log_text(log, "site", e->site);
+        if (e->memory) pt_log_text(log, "memory", e->memory);
         pt_log_text(log, "class", pt_class_name(pt_classify(e)));
     }
     fputs("}\n", log);

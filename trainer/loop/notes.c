@@ -32,6 +32,7 @@ void pt_note_end(pt_batch *b, const pt_fragment *f, pt_status st)
     if (st == PT_OK) return;
     snprintf(n->phase, sizeof n->phase, "%.15s", e->phase);
     snprintf(n->site, sizeof n->site, "%.47s", e->site);
+    n->memory = e->memory;
 }
 
 /* A second failure in a row is evidence, one may have been a moment: and so what a single fault
@@ -63,6 +64,7 @@ void pt_log_notes(FILE *log, const pt_batch_result *r)
         if (*a->site) { /* names of our own: tags and phases */
             pt_log_text(log, "phase", a->phase);
             pt_log_text(log, "site", a->site);
+            if (a->memory) pt_log_text(log, "memory", a->memory);
         }
         fputc('}', log);
     }

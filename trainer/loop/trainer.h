@@ -48,6 +48,7 @@ typedef struct pt_note {
     size_t bytes;                          /* most that the device held during it */
     char outcome[32];                      /* "ok", or the class of the failure */
     char phase[16], site[48];              /* of the failure */
+    const char *memory;                    /* of an OOM: fragmented, exhausted, NULL: not known */
 } pt_note;
 
 typedef struct pt_batch_result {
