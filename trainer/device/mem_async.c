@@ -18,9 +18,10 @@ pt_status pt_mem_async_open(pt_mem *m)
         cudaGetLastError();
         return st;
     }
-    TRY(PT_CUDA(cudaMemPoolSetAttribute(m->pool, cudaMemPoolAttrReleaseThreshold, &keep)));
-    TRY(pt_mem_direct_open(m));
-done:
+    /* should it fail, the pool gives back too soon, and is only slower */
+    cudaMemPoolSetAttribute(m->pool, cudaMemPoolAttrReleaseThreshold, &keep);
+    cudaGetLastError();
+    st = pt_mem_direct_open(m);
     if (st != PT_OK) cudaMemPoolDestroy(m->pool);
     return st;
 }
