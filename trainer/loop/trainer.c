@@ -340,16 +340,15 @@ pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t
     b.divisor = pt_fragment_valid_weight(whole);
     if (b.divisor <= 0) b.divisor = 1; /* nothing has a weight: the loss and its gradient are 0 */
     TRY(twice(t, out, start_batch));
+    b.used = pt_mem_used(&t->device);
     pt_recover_options ro = {.split = {t->o.split, t->halo, PT_HALF_WORTH},
                              .on_floor = t->o.on_floor,
                              .gather_small = PT_SMALL_GATHER_ROWS,
-                             .baseline = t->baseline,
-                             .plan = b.plan};
-    b.used = pt_mem_used(&t->device);
+                             .plan = b.plan,
+                             .baseline = t->baseline};
     pt_fragment *given = whole;
     whole = NULL;
     TRY(pt_recover_batch(&ops, &ro, given, ledger, &out->recover));
-    if (out->recover.planned) pt_plan_kept(&t->plan);
     if (ledger->count[PT_FATE_TRAINED] > 0) {
         if (t->hooks.before_step) t->hooks.before_step(t->hooks.user);
         TRY(twice(t, out, step_once));
@@ -364,6 +363,7 @@ done:
     t->step++;
     out->trained = ledger->count[PT_FATE_TRAINED];
     out->dropped = pt_ledger_dropped(ledger);
+    if (st == PT_OK && out->recover.planned) pt_plan_kept(&t->plan);
     if (pt_mem_peak(&t->device, 0) > out->bytes_peak) out->bytes_peak = pt_mem_peak(&t->device, 0);
     out->seconds = pt_now() - start;
     pt_phase_set(PT_PHASE_NONE);
