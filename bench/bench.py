@@ -2,8 +2,10 @@
 
 A warm step of one generated scene, and what the first launch of the trainer's kernels costs with an empty cache of
 compiled kernels and with a full one (that step less a warm one); what the shim adds to a call over the direct call, with
-no rule, ten rules, a trace and a recording; a long recording through the models of allocators; a page of 10,000 fault points in a browser; the sweep of the demo's step, by forking with and without pruning, against one run for
-each fault point (a sample of them, scaled)."""
+no rule, ten rules, a trace and a recording; a long recording through the models of allocators; a page of 10,000 fault
+points in a browser; the sweep of the demo's step, by forking with and without pruning, against one run for each fault
+point (a sample of them, scaled); a heavy-tailed stream of batches under a budget, with and without planning ahead, and
+against the largest number of scenes a batch that never fails."""
 import json
 import math
 import os
@@ -127,6 +129,51 @@ def translated_rows():
             worst=round(max(ratios.values()), 2), **{k: round(r, 2) for k, r in ratios.items()})
 
 
+def stream(directory, batch, steps, budget=None, *options):
+    """The batches of a run over rooms whose sizes are heavy-tailed, the largest 12 times the smallest."""
+    log = os.path.join(directory, "stream.jsonl")
+    if os.path.exists(log):
+        os.unlink(log)
+    faults = ["--faults", f"cudaMalloc budget={budget} -> oom"] if budget else []
+    subprocess.run(["build/bin/oomproof", "run", "--device", "sim", *faults, "--", "build/bin/pointtrain", "train", "--data",
+                    "rooms:2000,min=500,max=6000", "--seed", "5", "--batch", str(batch), "--steps", str(steps), "--quiet",
+                    "--allocator", "direct", "--log", log, *options], cwd=ROOT, check=True, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL)
+    with open(log, encoding="utf-8") as f:
+        return [b for b in map(json.loads, f) if "batch" in b]
+
+
+def passed(batch, wanted=""):
+    """Points, halo included, of the attempts of a batch."""
+    tried = batch.get("attempt_list", [{"points": batch["points"], "outcome": "ok"}])
+    return sum(a["points"] for a in tried if wanted in a["outcome"])
+
+
+def plan_rows(directory, steps=500, warm=100):
+    """The planner that knows every batch's bytes tries a batch whole where it fits, and else the pieces that fitted."""
+    free = stream(directory, 6, steps)
+    peaks = sorted(b["bytes_peak"] for b in free)
+    budget = peaks[steps * 6 // 10]
+    over = {}
+    for mode in ("on", "off"):
+        run = stream(directory, 6, steps, budget, "--plan-ahead", mode)
+        knows = sum(f["points"] if f["bytes_peak"] <= budget else passed(b, "ok") for f, b in zip(free[warm:], run[warm:]))
+        over[mode] = 100 * (sum(map(passed, run[warm:])) / knows - 1)
+        if mode == "on":
+            ahead = run
+    row("wasted_work_with_plan_ahead", over["on"], "% of the work of a planner that knows the bytes", 2,
+        without=round(over["off"], 1), batches=steps - warm, retries=sum(b["retries"] for b in ahead[warm:]),
+        do_not_fit=sum(f["bytes_peak"] > budget for f in free[warm:]))
+    # the largest fixed size: the first, from 6 down, that no batch of the same scenes fails with
+    for size in range(6, 0, -1):
+        fixed = stream(directory, size, steps * 6 // size, budget, "--plan-ahead", "off")
+        if not any(b["retries"] for b in fixed):
+            break
+    speed = [sum(b["points"] for b in run) / sum(b["seconds"] for b in run) for run in (ahead, fixed)]
+    row("throughput_with_plan_ahead", speed[0] / speed[1], "times that of the largest fixed batch size that never fails", 1.5,
+        fixed_size=size, points_a_second=round(speed[0]))
+
+
 with tempfile.TemporaryDirectory() as directory:
     shim_rows(directory)
     replay_rows(directory)
@@ -140,3 +187,4 @@ with tempfile.TemporaryDirectory() as directory:
     row("first_launch_cold", cold - warm, "s", 3)
     row("first_launch_warm", run[0]["seconds"] - warm, "s", 0.05)
     sweep_rows(directory)
+    plan_rows(directory)

@@ -64,6 +64,22 @@ pt_status pt_check_at(const char *file, int line, pt_lib lib, int code, const ch
     return PT_ERR_DEVICE;
 }
 
+void pt_error_say(const char *more)
+{
+    size_t n = strlen(last.message);
+    snprintf(last.message + n, sizeof last.message - n, "%s", more);
+}
+
+void pt_error_spare(size_t free, size_t largest)
+{
+    size_t n = strlen(last.message);
+    last.memory = free >= last.bytes ? "fragmented" : "exhausted";
+    snprintf(last.message + n, sizeof last.message - n,
+             "; device memory is %s: of what the allocator holds, %zu bytes are free, the largest "
+             "block has %zu",
+             last.memory, free, largest);
+}
+
 const char *pt_lib_name(pt_lib lib)
 {
     static const char *const name[] = {"no library", "CUDA", "cuBLAS", "cuDNN"};

@@ -17,12 +17,14 @@ typedef enum pt_lib { PT_LIB_NONE, PT_LIB_CUDA, PT_LIB_CUBLAS, PT_LIB_CUDNN } pt
 
 typedef struct pt_error {
     pt_status status;
-    pt_lib lib;       /* whose code it is; PT_LIB_NONE: no library was involved */
-    int code;         /* cudaError_t, cublasStatus_t or cudnnStatus_t */
-    char call[64];    /* "cudaMalloc" */
-    char site[96];    /* tag of the tensor or operation: "net/enc1/gather" */
-    char phase[16];   /* phase it happened in: "forward" */
-    size_t bytes;     /* of an allocation; else 0 */
+    pt_lib lib;     /* whose code it is; PT_LIB_NONE: no library was involved */
+    int code;       /* cudaError_t, cublasStatus_t or cudnnStatus_t */
+    char call[64];  /* "cudaMalloc" */
+    char site[96];  /* tag of the tensor or operation: "net/enc1/gather" */
+    char phase[16]; /* phase it happened in: "forward" */
+    size_t bytes;   /* of an allocation; else 0 */
+    const char
+        *memory; /* of an out-of-memory whose allocator knows: "fragmented", "exhausted"; NULL */
     const char *file; /* source position */
     int line;
     char message[512]; /* one line for people, without the position */
@@ -46,6 +48,12 @@ pt_status pt_check_at(const char *file, int line, pt_lib lib, int code, const ch
     pt_check_at(__FILE__, __LINE__, PT_LIB_CUBLAS, (int)(expression), #expression, NULL, 0)
 #define PT_CUDNN(expression) \
     pt_check_at(__FILE__, __LINE__, PT_LIB_CUDNN, (int)(expression), #expression, NULL, 0)
+
+/* Adds to the message of the failure just recorded. */
+void pt_error_say(const char *more);
+/* Of the failure just recorded, an allocation: what the allocator itself had free, and the largest
+ * block of it. Together enough for the request: fragmented; else exhausted. */
+void pt_error_spare(size_t free, size_t largest);
 
 /* Inside a function with `pt_status st` and a label `done` where everything is freed. */
 #define TRY(expression)                              \

@@ -5,7 +5,7 @@ expect 0 "exit codes" "$bin/oomproof" --help
 expect 2 "expected the command train, eval, predict or info" "$bin/pointtrain"
 expect 2 "nothing to train on" "$bin/pointtrain" train
 expect 2 "--steps -5: expected a whole number" "$bin/pointtrain" train --data rooms:2 --steps -5
-expect 2 "--allocator async: expected one of caching direct" "$bin/pointtrain" train --data rooms:2 --allocator async
+expect 2 "--allocator pool: expected one of caching direct async" "$bin/pointtrain" train --data rooms:2 --allocator pool
 expect 2 "--optimizer adam: expected one of adamw sgd" "$bin/pointtrain" train --data rooms:2 --optimizer adam
 expect 2 "--momentum needs --optimizer sgd" "$bin/pointtrain" train --data rooms:2 --momentum 0.8
 expect 2 "--dropout 1: expected a number from 0 to 0.99" "$bin/pointtrain" train --data rooms:2 --dropout 1

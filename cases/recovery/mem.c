@@ -98,12 +98,13 @@ START_TEST(freeing_what_is_not_a_block_changes_nothing)
 {
     foreign(PT_ALLOC_DIRECT);
     foreign(PT_ALLOC_CACHING);
+    foreign(PT_ALLOC_ASYNC);
 }
 END_TEST
 
 START_TEST(a_device_that_closes_gives_back_blocks_still_in_use)
 {
-    for (int kind = PT_ALLOC_CACHING; kind <= PT_ALLOC_DIRECT; kind++) {
+    for (int kind = PT_ALLOC_CACHING; kind <= PT_ALLOC_ASYNC; kind++) {
         uint64_t before = oomproof_live_bytes();
         open_device((pt_allocator_kind)kind);
         for (int i = 0; i < 300; i++) get(512); /* more than a list has room for at first */
@@ -187,6 +188,37 @@ START_TEST(when_memory_is_short_the_cache_is_given_back_and_no_more_than_needed_
 }
 END_TEST
 
+START_TEST(fragmentation_is_told_apart_from_exhaustion)
+{
+    void *p;
+    char *x[20];
+    open_device(PT_ALLOC_CACHING);
+    for (int i = 0; i < 20; i++) x[i] = get(5 * MIB); /* segments of 20 MiB */
+    for (int i = 0; i < 20; i += 2) pt_mem_free(&D, x[i]);
+    /* half of each segment is in use: none can go back, and no gap has 6 MiB */
+    arm("cudaMalloc -> oom");
+    ck_assert_int_eq(pt_mem_alloc(&D, 6 * MIB, 1, "case/b", &p), PT_ERR_DEVICE);
+    ck_assert_str_eq(pt_error_last()->memory, "fragmented");
+    ck_assert_ptr_nonnull(strstr(pt_error_last()->message, "the largest block has 5242880"));
+    ck_assert_int_eq(pt_mem_alloc(&D, 200 * MIB, 1, "case/b", &p), PT_ERR_DEVICE);
+    ck_assert_str_eq(pt_error_last()->memory, "exhausted");
+    ck_assert_ptr_nonnull(strstr(pt_error_last()->message, "device memory is exhausted"));
+    arm("cudaMalloc -> status(cudaErrorInvalidValue)"); /* no lack of memory: nothing is said */
+    ck_assert_int_eq(pt_mem_alloc(&D, 6 * MIB, 1, "case/b", &p), PT_ERR_DEVICE);
+    ck_assert_ptr_null(pt_error_last()->memory);
+    oomproof_disarm();
+    cudaGetLastError();
+    pt_device_close(&D);
+    open_device(PT_ALLOC_DIRECT); /* keeps nothing, knows nothing */
+    arm("cudaMalloc -> oom");
+    ck_assert_int_eq(pt_mem_alloc(&D, 6 * MIB, 1, "case/b", &p), PT_ERR_DEVICE);
+    ck_assert_ptr_null(pt_error_last()->memory);
+    oomproof_disarm();
+    cudaGetLastError();
+    pt_device_close(&D);
+}
+END_TEST
+
 START_TEST(another_failure_of_the_driver_is_not_asked_twice)
 {
     void *p;
@@ -226,6 +258,128 @@ START_TEST(a_release_that_fails_is_told_and_the_other_segments_go)
 }
 END_TEST
 
+static uint64_t reserved(void)
+{
+    uint64_t bytes = 0;
+    ck_assert_int_eq(
+        cudaMemPoolGetAttribute(D.mem->pool, cudaMemPoolAttrReservedMemCurrent, &bytes),
+        cudaSuccess);
+    return bytes;
+}
+
+START_TEST(a_pool_keeps_what_is_freed_until_it_is_released)
+{
+    open_device(PT_ALLOC_ASYNC);
+    uint64_t before = reserved();
+    char *a = get(64 * MIB);
+    pt_mem_free(&D, a);
+    ck_assert_int_eq(pt_device_sync(&D), PT_OK);
+    ck_assert_uint_ge(reserved(), before + 64 * MIB); /* no wait gives it back */
+    ck_assert_ptr_eq(get(64 * MIB), a);
+    pt_mem_free(&D, a);
+    ck_assert_int_eq(pt_mem_release(&D), PT_OK);
+    ck_assert_uint_eq(reserved(), before);
+    ck_assert_uint_eq(taken(), 0);
+    pt_device_close(&D);
+}
+END_TEST
+
+START_TEST(a_pool_that_is_short_is_trimmed_and_asked_once_more)
+{
+    void *p;
+    open_device(PT_ALLOC_ASYNC);
+    uint64_t before = reserved();
+    pt_mem_free(&D, get(64 * MIB));
+    arm("cudaMallocFromPoolAsync nth=1 -> oom");
+    char *a = get(3 * MIB);
+    oomproof_disarm();
+    ck_assert_uint_lt(reserved(), before + 64 * MIB); /* what it kept is gone */
+    ck_assert_int_eq(cudaPeekAtLastError(), cudaSuccess);
+    arm("cudaMallocFromPoolAsync times=2 -> oom");
+    ck_assert_int_eq(pt_mem_alloc(&D, 3 * MIB, 1, "case/b", &p), PT_ERR_DEVICE);
+    ck_assert_str_eq(pt_error_last()->call, "cudaMallocFromPoolAsync");
+    ck_assert_int_eq(pt_error_last()->code, cudaErrorMemoryAllocation);
+    cudaGetLastError();
+    uint64_t calls = oomproof_calls("cudaMallocFromPoolAsync");
+    arm("cudaMallocFromPoolAsync nth=1 -> status(cudaErrorInvalidValue)"); /* no lack of memory */
+    ck_assert_int_eq(pt_mem_alloc(&D, 3 * MIB, 1, "case/b", &p), PT_ERR_DEVICE);
+    ck_assert_uint_eq(oomproof_calls("cudaMallocFromPoolAsync"), calls + 1);
+    arm("cudaMallocFromPoolAsync nth=1 -> oom; cudaMemPoolTrimTo -> status(cudaErrorInvalidValue)");
+    ck_assert_int_eq(pt_mem_alloc(&D, 3 * MIB, 1, "case/b", &p), PT_ERR_DEVICE);
+    ck_assert_str_eq(pt_error_last()->call, "cudaMemPoolTrimTo");
+    arm("cudaStreamSynchronize -> status(cudaErrorLaunchFailure)");
+    ck_assert_int_eq(pt_mem_release(&D), PT_ERR_DEVICE);
+    ck_assert_str_eq(pt_error_last()->call, "cudaStreamSynchronize");
+    oomproof_disarm();
+    cudaGetLastError();
+    pt_mem_free(&D, a);
+    ck_assert_uint_eq(taken(), 0);
+    pt_device_close(&D);
+}
+END_TEST
+
+START_TEST(a_pool_that_cannot_be_made_is_refused_and_nothing_is_left)
+{
+    static const struct {
+        const char *rule, *says;
+    } how[] = {
+        {"cudaMemPoolCreate -> status(cudaErrorNotSupported)", "use --allocator caching"},
+        {"cudaMemPoolCreate -> status(cudaErrorMemoryAllocation)", "cudaMemPoolCreate failed"},
+    };
+    for (size_t i = 0; i < sizeof how / sizeof *how; i++) {
+        uint64_t before = oomproof_live_bytes();
+        arm(how[i].rule);
+        ck_assert_int_eq(pt_device_open(PT_ALLOC_ASYNC, &D), PT_ERR_DEVICE);
+        oomproof_disarm();
+        ck_assert_msg(strstr(pt_error_last()->message, how[i].says), "%s",
+                      pt_error_last()->message);
+        ck_assert_uint_eq(oomproof_live_bytes(), before);
+        ck_assert_int_eq(cudaPeekAtLastError(), cudaSuccess);
+    }
+}
+END_TEST
+
+START_TEST(a_handle_without_memory_is_asked_for_once_more)
+{
+    static const char *const made[] = {
+        "cudaStreamCreate nth=%d -> oom",
+        "cublasCreate* nth=%d -> status(CUBLAS_STATUS_ALLOC_FAILED)",
+        "cublasCreate* nth=%d -> status(CUBLAS_STATUS_NOT_INITIALIZED)",
+        "cudnnCreate nth=%d -> status(CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED)",
+        "cudnnCreate nth=%d -> status(CUDNN_STATUS_NOT_INITIALIZED)",
+    };
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+        char rule[100], two[220];
+        uint64_t before = oomproof_live_bytes();
+        snprintf(rule, sizeof rule, made[i], 1);
+        arm(rule);
+        ck_assert_msg(pt_device_open(PT_ALLOC_DIRECT, &D) == PT_OK, "%s: %s", rule,
+                      pt_error_last()->message);
+        ck_assert_uint_eq(oomproof_fired(0), 1);
+        oomproof_disarm();
+        ck_assert_int_eq(cudaPeekAtLastError(), cudaSuccess);
+        pt_device_close(&D);
+        int n = snprintf(two, sizeof two, made[i], 1);
+        n += snprintf(two + n, sizeof two - (size_t)n, "; ");
+        snprintf(two + n, sizeof two - (size_t)n, made[i], 2);
+        arm(two);
+        ck_assert_int_eq(pt_device_open(PT_ALLOC_DIRECT, &D), PT_ERR_DEVICE);
+        oomproof_disarm();
+        ck_assert_msg(strstr(pt_error_last()->message, "did a second time") &&
+                          strstr(pt_error_last()->message, "other programs"),
+                      "%s: %s", two, pt_error_last()->message);
+        ck_assert_int_eq(cudaPeekAtLastError(), cudaSuccess);
+        ck_assert_uint_eq(oomproof_live_bytes(), before);
+    }
+    /* what is no lack of memory is not asked for twice */
+    uint64_t calls = oomproof_calls("cudnnCreate");
+    arm("cudnnCreate nth=1 -> status(CUDNN_STATUS_BAD_PARAM)");
+    ck_assert_int_eq(pt_device_open(PT_ALLOC_DIRECT, &D), PT_ERR_DEVICE);
+    oomproof_disarm();
+    ck_assert_uint_eq(oomproof_calls("cudnnCreate"), calls + 1);
+}
+END_TEST
+
 START_TEST(the_peak_is_the_most_that_was_held_since_the_reset)
 {
     open_device(PT_ALLOC_DIRECT);
@@ -235,6 +389,30 @@ START_TEST(the_peak_is_the_most_that_was_held_since_the_reset)
     pt_mem_peak(&D, 1);
     ck_assert_uint_eq(pt_mem_peak(&D, 0), held);
     pt_device_close(&D);
+}
+END_TEST
+
+START_TEST(the_most_in_use_and_what_was_missing_are_known)
+{
+    for (int kind = PT_ALLOC_CACHING; kind <= PT_ALLOC_ASYNC; kind++) {
+        open_device((pt_allocator_kind)kind);
+        void *p;
+        size_t used = pt_mem_used(&D);
+        char *a = get(3 * MIB);
+        pt_mem_free(&D, a);
+        ck_assert_uint_eq(pt_mem_used_peak(&D), used + 3 * MIB);
+        pt_mem_peak(&D, 1);
+        a = get(2 * MIB);
+        ck_assert_uint_eq(pt_mem_used_peak(&D), pt_mem_used(&D));
+        arm("cudaMalloc* -> oom");
+        ck_assert_int_eq(pt_mem_alloc(&D, 40 * MIB + 1, 1, "case/b", &p), PT_ERR_DEVICE);
+        oomproof_disarm();
+        ck_assert_uint_eq(pt_mem_missed(&D), pt_mem_used(&D) + 40 * MIB + PT_GRANULE);
+        ck_assert_uint_eq(pt_mem_used_peak(&D), pt_mem_used(&D));
+        cudaGetLastError();
+        pt_mem_free(&D, a);
+        pt_device_close(&D);
+    }
 }
 END_TEST
 
@@ -285,7 +463,7 @@ static pt_status whole_life(pt_allocator_kind kind)
 
 START_TEST(every_host_allocation_of_the_allocators_fails_and_nothing_leaks)
 {
-    for (int kind = PT_ALLOC_CACHING; kind <= PT_ALLOC_DIRECT; kind++) {
+    for (int kind = PT_ALLOC_CACHING; kind <= PT_ALLOC_ASYNC; kind++) {
         int k = 1, failed, refused = 0;
         whole_life((pt_allocator_kind)kind); /* what the runtime keeps for ever */
         do {

@@ -10,6 +10,7 @@ typedef struct scene_set {
     int n;
     pt_split_mode mode;
     fake f;
+    const pt_plan *plan;
     int opened; /* the ledger is the caller's to close */
 } scene_set;
 
@@ -17,7 +18,8 @@ typedef struct scene_set {
 static pt_status batch(scene_set *b, fake *f, pt_ledger *l, pt_recover_stats *st)
 {
     pt_recover_ops ops = fake_ops(f);
-    pt_recover_options o = {.split = {b->mode, 2, 0.9}, .gather_small = 256, .baseline = 1000};
+    pt_recover_options o = {
+        .split = {b->mode, 2, 0.9}, .gather_small = 256, .baseline = 1000, .plan = b->plan};
     int64_t sizes[3] = {b->scene[0].n, b->scene[1].n, b->scene[2].n};
     uint32_t keys[3] = {0, 1, 2};
     pt_fragment *whole;
@@ -85,6 +87,22 @@ START_TEST(every_host_allocation_of_a_search_for_a_better_cut_fails_and_nothing_
     scene_set b = {.scene = {shape_make(SHAPE_SAME, 2000, 4, 1)}, .n = 1, .f = {.capacity = 1400}};
     each_allocation(&b, 0, 0);
     each_allocation(&b, 1, 0);
+    close_scenes(&b);
+}
+END_TEST
+
+START_TEST(every_host_allocation_of_a_plan_ahead_fails_and_nothing_leaks)
+{
+    pt_plan p = pt_plan_start();
+    pt_plan_fitted(&p, 0, 1000, 1000, 1000);
+    pt_plan_failed(&p, 700);
+    scene_set b = {.scene = {shape_make(SHAPE_CLUSTERS, 2400, 4, 1),
+                             shape_make(SHAPE_ROOM, 300, 4, 2), shape_make(SHAPE_ROOM, 200, 4, 3)},
+                   .n = 3,
+                   .plan = &p,
+                   .f = {.capacity = -1}};
+    each_allocation(&b, 0, 2900);
+    each_allocation(&b, 1, 2900);
     close_scenes(&b);
 }
 END_TEST

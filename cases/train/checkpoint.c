@@ -95,22 +95,23 @@ static void put(const char *path, char *bytes, size_t n)
     ck_assert_int_eq(fclose(f), 0);
 }
 
-/* Version 3 put four numbers behind the eleven of version 2. */
-START_TEST(a_file_of_version_2_is_read)
+/* Version 3 put four numbers behind the eleven of version 2, version 4 the memory model. */
+static void version_is_read(int64_t version)
 {
-    enum { OPTIMIZER = 8 + 11 * 8 };
+    int64_t kept = version == 2 ? 11 : 15;
+    size_t end = 8 + 8 * (size_t)kept,
+           more = 8 * (size_t)(15 - kept) + sizeof(double) * PT_PLAN_NUMBERS;
     rig r, old;
     char path[512];
     size_t n;
-    int64_t version = 2;
     pt_checkpoint_about about;
     open_rig(&r, PT_ADAMW);
     batch(&r);
     ck_assert_int_eq(pt_checkpoint_save(r.t, fresh(path, sizeof path, "old")), PT_OK);
     char *bytes = slurp(path, &n);
     memcpy(bytes + 8, &version, 8);
-    memmove(bytes + OPTIMIZER, bytes + OPTIMIZER + 4 * 8, n - OPTIMIZER - 4 * 8);
-    put(path, bytes, n - 4 * 8);
+    memmove(bytes + end, bytes + end + more, n - end - more);
+    put(path, bytes, n - more);
     ck_assert_msg(pt_checkpoint_look(path, &about) == PT_OK, "%s", pt_error_last()->message);
     ck_assert_int_eq(about.optimizer, PT_ADAMW);
     open_rig(&old, PT_ADAMW);
@@ -123,6 +124,56 @@ START_TEST(a_file_of_version_2_is_read)
     free(bytes);
     unlink(path);
     rig_close(&old);
+    rig_close(&r);
+}
+
+START_TEST(a_file_of_version_2_is_read)
+{
+    version_is_read(2);
+}
+END_TEST
+
+START_TEST(a_file_of_version_3_is_read)
+{
+    version_is_read(3);
+}
+END_TEST
+
+/* A batch under a budget teaches the model; what comes after it is split as it says. */
+START_TEST(a_resumed_run_plans_ahead_as_the_first_did)
+{
+    rig_options o = {.scenes = 4,
+                     .points = {3000, 2500, 2000, 2800},
+                     .voxel = 0.2f,
+                     .allocator = PT_ALLOC_DIRECT,
+                     .plan_ahead = 1};
+    rig r, again;
+    char path[512];
+    rig_open(&r, &o);
+    rig_run(&r, NULL, NULL);
+    uint64_t room = r.result.bytes_peak - r.result.bytes_baseline;
+    rig_run_on_budget(&r, 0.6, room);
+    ck_assert_int_gt(r.result.recover.retries, 0);
+    ck_assert_double_gt(r.t->plan.limit, 0);
+    rig_state_free(&r.start);
+    r.start = rig_state_copy(&r, &r.end);
+    ck_assert_int_eq(pt_checkpoint_save(r.t, fresh(path, sizeof path, "plan")), PT_OK);
+    rig_run_on_budget(&r, 0.6, room);
+    ck_assert_int_gt(r.result.recover.planned, 0);
+    ck_assert_int_eq(r.result.recover.retries, 0);
+    rig_open(&again, &o);
+    load(&again, path);
+    rig_run_on_budget(&again, 0.6, room);
+    ck_assert_str_eq(rig_state_diff(&r, &r.end, &again.end), "");
+    ck_assert_mem_eq(&again.t->plan, &r.t->plan, sizeof r.t->plan);
+    ck_assert_int_eq(again.result.recover.planned, r.result.recover.planned);
+    /* and without it the next batch would have failed first */
+    load(&again, path);
+    again.t->plan = pt_plan_start();
+    rig_run_on_budget(&again, 0.6, room);
+    ck_assert_int_gt(again.result.recover.retries, 0);
+    unlink(path);
+    rig_close(&again);
     rig_close(&r);
 }
 END_TEST
@@ -153,12 +204,12 @@ START_TEST(what_is_not_of_this_run_is_refused_and_changes_nothing)
     ck_assert_int_eq(pt_checkpoint_save(sgd.t, path), PT_OK);
     refused(&r, path, "of a run with --optimizer sgd, not adamw");
     char *bytes = slurp(path, &n);
-    for (int64_t version = 1; version <= 4; version += 3) {
+    for (int64_t version = 1; version <= 5; version += 4) {
         memcpy(bytes + 8, &version, 8);
         put(path, bytes, n);
         refused(&sgd, path,
-                version == 1 ? "checkpoint version 1, this program reads 2 to 3"
-                             : "checkpoint version 4, this program reads 2 to 3");
+                version == 1 ? "checkpoint version 1, this program reads 2 to 4"
+                             : "checkpoint version 5, this program reads 2 to 4");
         ck_assert_int_eq(pt_checkpoint_look(path, &about), PT_ERR_INPUT);
     }
     free(bytes);

@@ -59,6 +59,44 @@ START_TEST(splitting_in_space_with_the_halo_gives_the_unsplit_gradient)
 }
 END_TEST
 
+/* A batch that is split before it is tried, by scene and in space, from the state in which it was
+ * trained whole. */
+START_TEST(a_batch_split_ahead_gives_the_unsplit_gradient)
+{
+    rig_options o = dense;
+    rig r;
+    o.plan_ahead = 1;
+    rig_open(&r, &o);
+    rig_run(&r, NULL, NULL);
+    dense_enough(&r);
+    real *whole = rig_copy(&r, r.grad);
+    uint64_t room = r.result.bytes_peak - r.result.bytes_baseline;
+    rig_run_on_budget(&r, 0.82, room); /* learns what does not fit */
+    ck_assert_int_gt(r.result.recover.retries, 0);
+    rig_run_on_budget(&r, 0.82, room);
+    const pt_recover_stats *s = &r.result.recover;
+    double e = rig_distance(&r, r.grad, whole);
+    printf("%lld planned, %lld scene, %lld spatial splits, %lld retries: gradient off by %.2g\n",
+           (long long)s->planned, (long long)s->splits_scene, (long long)s->splits_space,
+           (long long)s->retries, e);
+    ck_assert_int_gt(s->planned, 0);
+    ck_assert_int_gt(s->splits_space, 0);
+    ck_assert_int_eq(s->retries, 0);
+    ck_assert_msg(e <= EXACT, "the gradient is off by %.3g", e);
+    /* with statistics of a batch, none is split unasked */
+    rig_close(&r);
+    o.norm = PT_NORM_BATCH;
+    rig_open(&r, &o);
+    rig_run(&r, NULL, NULL);
+    for (int i = 0; i < 2; i++) {
+        rig_run_on_budget(&r, 0.82, room);
+        ck_assert_int_eq(r.result.recover.planned, 0);
+    }
+    free(whole);
+    rig_close(&r);
+}
+END_TEST
+
 START_TEST(alternate_splits_give_the_unsplit_gradient)
 {
     rig_options o = dense;

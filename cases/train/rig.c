@@ -107,6 +107,7 @@ void rig_open(rig *r, const rig_options *o)
                             .clip = o->clip,
                             .smoothing = o->smoothing,
                             .dropout = o->dropout,
+                            .plan_ahead = o->plan_ahead,
                             .weighted = o->class_weight != NULL,
                             .steps = 100,
                             .augment = 1};

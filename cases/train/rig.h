@@ -20,6 +20,7 @@ typedef struct rig_options {
     int width0; /* channels of level 0; the others are 2 and 4 times it. Default 8 */
     pt_optimizer_kind optimizer;
     double clip, smoothing, dropout;
+    int plan_ahead;
     const real *class_weight; /* [PT_ROOM_CLASSES]; default: all 1 */
 } rig_options;
 

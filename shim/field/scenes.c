@@ -241,10 +241,11 @@ int op_scenes_replay(const op_fixture *f, const op_scenes *how)
     snprintf(data, sizeof data, "shapes:%s", shapes);
     snprintf(steps, sizeof steps, "%d", want.n);
     while (how->s.command && how->s.command[more]) more++;
-    words = calloc((size_t)more + 10, sizeof *words);
+    words = calloc((size_t)more + 12, sizeof *words);
     if (!(code = words ? write_shapes(how, &want, shapes) : 7)) {
-        char *given[] = {program, "train",   "--data",      data,    "--steps",
-                         steps,   "--quiet", "--allocator", "direct"};
+        /* what failed there is to fail here: nothing is split ahead of it */
+        char *given[] = {program,   "train",       "--data", data,           "--steps", steps,
+                         "--quiet", "--allocator", "direct", "--plan-ahead", "off"};
         for (size_t i = 0; i < sizeof given / sizeof *given; i++) words[n++] = given[i];
         for (int i = 0; i < more; i++) words[n++] = how->s.command[i];
         op_spawn s = how->s;

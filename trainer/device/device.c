@@ -4,6 +4,7 @@
 #include "device/device.h"
 #include "device/mem.h"
 #include "probe.h"
+#include "recovery/classify.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +17,37 @@ static pt_status no_device(const char *reason)
                    "no usable CUDA device (%s); to run on the simulated device: "
                    "build/bin/oomproof run --device sim -- build/bin/pointtrain train ...",
                    reason);
+}
+
+/* Functions of their own in every build: a call site is named by its function. */
+static __attribute__((noinline)) pt_status new_stream(pt_device *d)
+{
+    return PT_CUDA(cudaStreamCreate(&d->stream));
+}
+static __attribute__((noinline)) pt_status new_cublas(pt_device *d)
+{
+    return PT_CUBLAS(cublasCreate(&d->cublas));
+}
+static __attribute__((noinline)) pt_status new_cudnn(pt_device *d)
+{
+    return PT_CUDNN(cudnnCreate(&d->cudnn));
+}
+
+/* A stream or a handle takes device memory that no allocator sees. When there may have been none,
+ * it is asked for once more: a moment later another program may have given some back; of ours there
+ * is nothing to give back before the allocator opens. */
+static pt_status create(pt_device *d, pt_status (*make)(pt_device *d))
+{
+    pt_status st = make(d);
+    pt_class class = pt_classify(pt_error_last());
+    if (st == PT_OK || (class != PT_CLASS_OOM && class != PT_CLASS_AMBIGUOUS)) return st;
+    cudaGetLastError();
+    st = make(d);
+    if (st == PT_OK) return st;
+    pt_error_say(", and so it did a second time, before anything was trained; is there room on the "
+                 "device beside other programs (nvidia-smi)?");
+    cudaGetLastError();
+    return st;
 }
 
 pt_status pt_device_open(pt_allocator_kind allocator, pt_device *out)
@@ -34,12 +66,12 @@ pt_status pt_device_open(pt_allocator_kind allocator, pt_device *out)
     snprintf(out->name, sizeof out->name, "%s", prop.name);
     out->total_bytes = prop.totalGlobalMem;
     out->simulated = dlsym(RTLD_DEFAULT, "sim_device_marker") != NULL;
-    TRY(PT_CUDA(cudaStreamCreate(&out->stream)));
-    TRY(PT_CUBLAS(cublasCreate(&out->cublas)));
+    TRY(create(out, new_stream));
+    TRY(create(out, new_cublas));
     TRY(PT_CUBLAS(cublasSetStream(out->cublas, out->stream)));
-    TRY(PT_CUDNN(cudnnCreate(&out->cudnn)));
+    TRY(create(out, new_cudnn));
     TRY(PT_CUDNN(cudnnSetStream(out->cudnn, out->stream)));
-    TRY(pt_mem_open(allocator, &out->mem));
+    TRY(pt_mem_open(allocator, out->stream, &out->mem));
     TRY(pt_mem_alloc(out, CUBLAS_WORKSPACE, 1, "device/cublas_workspace", &out->cublas_workspace));
     pt_probe_buffer("device/cublas_workspace", out->cublas_workspace, CUBLAS_WORKSPACE, 1, 's', 0);
     TRY(PT_CUBLAS(cublasSetWorkspace(out->cublas, out->cublas_workspace, CUBLAS_WORKSPACE)));

@@ -8,7 +8,11 @@
 #include <cudnn.h>
 #include <stdint.h>
 
-typedef enum pt_allocator_kind { PT_ALLOC_CACHING, PT_ALLOC_DIRECT } pt_allocator_kind;
+typedef enum pt_allocator_kind {
+    PT_ALLOC_CACHING,
+    PT_ALLOC_DIRECT,
+    PT_ALLOC_ASYNC
+} pt_allocator_kind;
 
 typedef struct pt_device {
     cudaStream_t stream;
@@ -36,6 +40,9 @@ pt_status pt_mem_release(pt_device *d);      /* unused blocks go back to the dri
 size_t pt_mem_used(const pt_device *d);      /* bytes of blocks in use, rounded up to 512 each */
 size_t pt_mem_held(const pt_device *d);      /* bytes taken from the driver */
 size_t pt_mem_peak(pt_device *d, int reset); /* peak of held since the last reset */
+size_t pt_mem_used_peak(const pt_device *d); /* of used, since the same reset */
+/* What would have been in use, had the last allocation that failed been possible. */
+size_t pt_mem_missed(const pt_device *d);
 
 /* An arena is a list of blocks that die together: whatever a failed attempt had is freed by one
  * call, at one place. */

@@ -4,13 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-pt_status pt_mem_open(pt_allocator_kind kind, pt_mem **out)
+pt_status pt_mem_open(pt_allocator_kind kind, cudaStream_t stream, pt_mem **out)
 {
+    static const struct {
+        const pt_mem_ops *ops;
+        pt_status (*open)(pt_mem *m);
+    } kinds[] = {[PT_ALLOC_CACHING] = {&pt_mem_caching, pt_mem_caching_open},
+                 [PT_ALLOC_DIRECT] = {&pt_mem_direct, pt_mem_direct_open},
+                 [PT_ALLOC_ASYNC] = {&pt_mem_async, pt_mem_async_open}};
     pt_mem *m = calloc(1, sizeof *m);
     *out = NULL;
     if (!m) return pt_fail(PT_ERR_HOST, "no host memory for the allocator");
-    m->ops = kind == PT_ALLOC_DIRECT ? &pt_mem_direct : &pt_mem_caching;
-    pt_status st = kind == PT_ALLOC_DIRECT ? pt_mem_direct_open(m) : pt_mem_caching_open(m);
+    m->ops = kinds[kind].ops;
+    m->stream = stream;
+    pt_status st = kinds[kind].open(m);
     if (st != PT_OK)
         free(m);
     else
@@ -28,8 +35,10 @@ pt_status pt_mem_driver_alloc(pt_mem *m, size_t bytes, const char *tag, void **o
 {
     const char *before = pt_tag_set(tag);
     void *p = NULL;
-    pt_status st = pt_check_at(__FILE__, __LINE__, PT_LIB_CUDA, (int)cudaMalloc(&p, bytes),
-                               "cudaMalloc", tag, bytes);
+    int code = (int)(m->pool ? cudaMallocFromPoolAsync(&p, bytes, m->pool, m->stream)
+                             : cudaMalloc(&p, bytes));
+    pt_status st = pt_check_at(__FILE__, __LINE__, PT_LIB_CUDA, code,
+                               m->pool ? "cudaMallocFromPoolAsync" : "cudaMalloc", tag, bytes);
     pt_tag_set(before);
     *out = st == PT_OK ? p : NULL;
     if (st != PT_OK) return st;
@@ -40,7 +49,7 @@ pt_status pt_mem_driver_alloc(pt_mem *m, size_t bytes, const char *tag, void **o
 
 pt_status pt_mem_driver_free(pt_mem *m, void *p, size_t bytes)
 {
-    pt_status st = PT_CUDA(cudaFree(p));
+    pt_status st = m->pool ? PT_CUDA(cudaFreeAsync(p, m->stream)) : PT_CUDA(cudaFree(p));
     if (st == PT_OK)
         m->held -= bytes;
     else if (m->lost.status == PT_OK)
@@ -56,6 +65,16 @@ pt_status pt_mem_check(pt_device *d)
     return pt_error_last()->status;
 }
 
+static void missed(pt_mem *m, size_t bytes)
+{
+    const pt_error *e = pt_error_last();
+    size_t free, largest;
+    m->missed = m->used + bytes;
+    if (!m->ops->spare || e->lib != PT_LIB_CUDA || e->code != cudaErrorMemoryAllocation) return;
+    m->ops->spare(m, &free, &largest);
+    pt_error_spare(free, largest);
+}
+
 /* A size that no card has is an overflowed product: a bug, never a lack of memory. */
 pt_status pt_mem_alloc(pt_device *d, size_t count, size_t size, const char *tag, void **out)
 {
@@ -66,8 +85,13 @@ pt_status pt_mem_alloc(pt_device *d, size_t count, size_t size, const char *tag,
         return pt_fail(PT_ERR_INTERNAL, "%s: %zu elements of %zu bytes is not a size of memory",
                        tag, count, size);
     bytes = (bytes + PT_GRANULE - 1) / PT_GRANULE * PT_GRANULE;
-    pt_status st = d->mem->ops->alloc(d->mem, bytes, tag, out);
-    if (st == PT_OK) d->mem->used += bytes;
+    pt_mem *m = d->mem;
+    pt_status st = m->ops->alloc(m, bytes, tag, out);
+    if (st == PT_OK)
+        m->used += bytes;
+    else
+        missed(m, bytes);
+    if (m->used > m->used_peak) m->used_peak = m->used;
     return st;
 }
 
@@ -95,8 +119,19 @@ size_t pt_mem_held(const pt_device *d)
 size_t pt_mem_peak(pt_device *d, int reset)
 {
     size_t peak = d->mem->peak;
-    if (reset) d->mem->peak = d->mem->held;
+    if (!reset) return peak;
+    d->mem->peak = d->mem->held;
+    d->mem->used_peak = d->mem->used;
     return peak;
+}
+
+size_t pt_mem_used_peak(const pt_device *d)
+{
+    return d->mem->used_peak;
+}
+size_t pt_mem_missed(const pt_device *d)
+{
+    return d->mem->missed;
 }
 
 void pt_arena_init(pt_arena *a, pt_device *d)

@@ -166,4 +166,16 @@ static void caching_close(pt_mem *m)
     free(c);
 }
 
-const pt_mem_ops pt_mem_caching = {caching_alloc, caching_free, caching_release, caching_close};
+static void caching_spare(const pt_mem *m, size_t *bytes, size_t *largest)
+{
+    const cache *c = m->state;
+    *bytes = *largest = 0;
+    for (const piece *p = c->all; p; p = p->list) {
+        if (p->used) continue;
+        *bytes += p->bytes;
+        if (p->bytes > *largest) *largest = p->bytes;
+    }
+}
+
+const pt_mem_ops pt_mem_caching = {caching_alloc, caching_free, caching_release, caching_close,
+                                   caching_spare};

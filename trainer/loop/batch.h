@@ -22,6 +22,8 @@ typedef struct pt_batch {
     pt_pass pass; /* of the attempt in progress */
     pt_batch_result *out;
     int fragments;       /* numbers given so far */
+    pt_plan *plan;       /* learns from the attempts; NULL: it does not */
+    size_t used;         /* device bytes in use before the batch */
     int evaluate;        /* forward only, by the running statistics; nothing is learnt */
     int32_t **predicted; /* [scenes][points]: the class of every own point; NULL: not wanted */
 } pt_batch;
@@ -32,6 +34,8 @@ pt_status pt_predictions_keep(pt_batch *b, const pt_fragment *f, const pt_attemp
 /* notes.c: before and after each attempt */
 void pt_note_begin(pt_batch *b, pt_fragment *f);
 void pt_note_end(pt_batch *b, const pt_fragment *f, pt_status st);
+/* What an attempt that ended says of memory. */
+void pt_note_plan(pt_batch *b, const pt_fragment *f, pt_status st);
 
 /* user: a pt_batch */
 extern const pt_recover_ops pt_batch_ops;

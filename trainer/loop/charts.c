@@ -49,6 +49,7 @@ void pt_charts_batch(pt_charts *c, int64_t step, const pt_batch_result *r)
         {"recover/seconds", r->recover.seconds},
         {"recover/retries", (double)r->recover.retries},
         {"recover/splits", (double)(r->recover.splits_scene + r->recover.splits_space)},
+        {"recover/planned", (double)r->recover.planned},
         {"recover/wasted_passes", (double)(r->recover.wasted_forward + r->recover.wasted_backward)},
         {"recover/dropped_points", (double)r->dropped},
         {"memory/peak_bytes", (double)r->bytes_peak},

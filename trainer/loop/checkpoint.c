@@ -24,9 +24,11 @@ enum {
     H_AMP,
     H_SCALE, /* a power of 2 */
     H_GOOD,
-    H_COUNT
+    H_PLAN, /* since version 4: its numbers, as they lie in memory */
+    H_COUNT = H_PLAN + (int)PT_PLAN_NUMBERS
 };
-enum { OLDEST = 2, VERSION = 3 };
+enum { OLDEST = 2, VERSION = 4 };
+static const int numbers[] = {[2] = H_OPTIMIZER, [3] = H_PLAN, [4] = H_COUNT}; /* of a version */
 static const char magic[8] = {'O', 'O', 'M', 'P', 'R', 'O', 'O', 'F'};
 
 static uint64_t fnv(uint64_t h, const void *data, size_t n)
@@ -58,13 +60,17 @@ static pt_status read_header(const char *path, const char *image, size_t bytes, 
                              size_t *end)
 {
     int64_t version = 0;
-    if (bytes < sizeof magic + sizeof(int64_t) * H_COUNT || memcmp(image, magic, sizeof magic) != 0)
+    if (bytes < sizeof magic + sizeof(int64_t) || memcmp(image, magic, sizeof magic) != 0)
         return pt_fail(PT_ERR_INPUT, "%s: not a checkpoint", path);
     memcpy(&version, image + sizeof magic, sizeof version);
     if (version < OLDEST || version > VERSION)
         return pt_fail(PT_ERR_INPUT, "%s: checkpoint version %lld, this program reads %d to %d",
                        path, (long long)version, OLDEST, VERSION);
-    size_t count = version == OLDEST ? H_OPTIMIZER : H_COUNT;
+    size_t count = (size_t)numbers[version];
+    if (bytes < sizeof magic + count * sizeof *h)
+        return pt_fail(PT_ERR_INPUT, "%s: not a checkpoint", path);
+    pt_plan plan = pt_plan_start();
+    memcpy(h + H_PLAN, &plan, sizeof plan);
     h[H_OPTIMIZER] = PT_ADAMW;
     h[H_AMP] = PT_AMP_OFF;
     h[H_SCALE] = 1;
@@ -100,6 +106,7 @@ static pt_status pack(pt_trainer *t, char *image)
                           t->scaler.good};
     size_t n = t->net->nparams, after = t->optimizer.v ? 3 * n : 2 * n;
     real *body = (real *)(image + sizeof magic + sizeof h);
+    memcpy(h + H_PLAN, &t->plan, sizeof t->plan);
     memcpy(image, magic, sizeof magic);
     memcpy(image + sizeof magic, h, sizeof h);
     TRY(pt_trainer_read(t, t->net->param, n, body));
@@ -156,6 +163,10 @@ static pt_status check(const pt_trainer *t, const char *path, const char *image,
                        "%s: of a run with another --amp; use the options it was trained with, or "
                        "another file",
                        path);
+    pt_plan plan;
+    memcpy(&plan, h + H_PLAN, sizeof plan);
+    if (!pt_plan_sound(&plan))
+        return pt_fail(PT_ERR_INPUT, "%s: damaged: no memory model is like that", path);
     if (h[H_SEED] != (int64_t)t->o.seed)
         return pt_fail(
             PT_ERR_INPUT,
@@ -214,6 +225,7 @@ pt_status pt_checkpoint_load(pt_trainer *t, const char *path, int *found)
     t->optimizer.t = h[H_T];
     t->step = h[H_STEP];
     t->scaler = (pt_scaler){(double)h[H_SCALE], h[H_GOOD]};
+    memcpy(&t->plan, h + H_PLAN, sizeof t->plan);
     *found = 1;
 done:
     free(image);

@@ -20,6 +20,7 @@ void pt_totals_add(pt_totals *t, const pt_batch_result *r, pt_status st)
     t->retries += s->retries;
     t->splits_scene += s->splits_scene;
     t->splits_space += s->splits_space;
+    t->planned += s->planned;
     t->wasted_forward += s->wasted_forward;
     t->wasted_backward += s->wasted_backward;
     t->forward += s->fragments + s->wasted_forward;
@@ -75,8 +76,8 @@ pt_status pt_log_batch(FILE *log, int64_t batch, int64_t step, const pt_batch_re
     fprintf(log, ",\"attempts\":%lld,\"retries\":%lld,\"splits_scene\":%lld,\"splits_space\":%lld",
             (long long)s->attempts, (long long)s->retries, (long long)s->splits_scene,
             (long long)s->splits_space);
-    fprintf(log, ",\"wasted_forward\":%lld,\"wasted_backward\":%lld", (long long)s->wasted_forward,
-            (long long)s->wasted_backward);
+    fprintf(log, ",\"planned\":%lld,\"wasted_forward\":%lld,\"wasted_backward\":%lld",
+            (long long)s->planned, (long long)s->wasted_forward, (long long)s->wasted_backward);
     fprintf(log, ",\"bytes_peak\":%zu,\"bytes_baseline\":%zu", r->bytes_peak, r->bytes_baseline);
     put_number(log, "loss", r->loss);
     put_number(log, "lr", r->lr);
@@ -97,6 +98,7 @@ pt_status pt_log_batch(FILE *log, int64_t batch, int64_t step, const pt_batch_re
         pt_log_text(log, "error", e->message);
         pt_log_text(log, "phase", e->phase);
         pt_log_text(log, "site", e->site);
+        if (e->memory) pt_log_text(log, "memory", e->memory);
         pt_log_text(log, "class", pt_class_name(pt_classify(e)));
     }
     fputs("}\n", log);
@@ -113,6 +115,7 @@ pt_status pt_log_summary(FILE *log, const pt_totals *t, int halo, int exit_code)
     fprintf(log, ",\"attempts\":%lld,\"retries\":%lld,\"splits_scene\":%lld,\"splits_space\":%lld",
             (long long)t->attempts, (long long)t->retries, (long long)t->splits_scene,
             (long long)t->splits_space);
+    fprintf(log, ",\"planned\":%lld", (long long)t->planned);
     fprintf(log, ",\"wasted_forward\":%lld,\"wasted_backward\":%lld,\"halo\":%d,\"bytes_peak\":%zu",
             (long long)t->wasted_forward, (long long)t->wasted_backward, halo, t->bytes_peak);
     put_number(log, "loss_first3", t->loss_first);
@@ -155,8 +158,9 @@ void pt_print_summary(FILE *to, const pt_totals *t, int exit_code)
     fprintf(to, "points:   %lld trained once, %lld dropped of %lld\n", (long long)t->trained,
             (long long)t->dropped, (long long)t->points);
     fprintf(to, "memory:   peak %.1f MiB on the device\n", (double)t->bytes_peak / 1048576.0);
-    fprintf(to, "recovery: %lld retries, %lld splits by scene, %lld in space\n",
-            (long long)t->retries, (long long)t->splits_scene, (long long)t->splits_space);
+    fprintf(to, "recovery: %lld retries, %lld splits by scene, %lld in space; %lld ahead\n",
+            (long long)t->retries, (long long)t->splits_scene, (long long)t->splits_space,
+            (long long)t->planned);
     fprintf(to,
             "          cost %.2f s (%.1f %% of the time), %lld forward and %lld backward passes "
             "wasted (%.1f %% of forward passes)\n",

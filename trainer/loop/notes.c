@@ -32,6 +32,21 @@ void pt_note_end(pt_batch *b, const pt_fragment *f, pt_status st)
     if (st == PT_OK) return;
     snprintf(n->phase, sizeof n->phase, "%.15s", e->phase);
     snprintf(n->site, sizeof n->site, "%.47s", e->site);
+    n->memory = e->memory;
+}
+
+/* A second failure in a row is evidence, one may have been a moment: and so what a single fault
+ * leaves behind is the same as without it. */
+void pt_note_plan(pt_batch *b, const pt_fragment *f, pt_status st)
+{
+    const pt_error *e = pt_error_last();
+    double base = (double)b->used;
+    if (!b->plan) return;
+    if (st == PT_OK)
+        pt_plan_fitted(b->plan, f->gather_rows != 0, b->pass.voxels, f->shape.points,
+                       (double)pt_mem_used_peak(&b->t->device) - base);
+    else if (f->tried & PT_TRIED_AGAIN && e->bytes > 0 && pt_classify(e) == PT_CLASS_OOM)
+        pt_plan_failed(b->plan, (double)pt_mem_missed(&b->t->device) - base);
 }
 
 void pt_log_notes(FILE *log, const pt_batch_result *r)
@@ -49,6 +64,7 @@ void pt_log_notes(FILE *log, const pt_batch_result *r)
         if (*a->site) { /* names of our own: tags and phases */
             pt_log_text(log, "phase", a->phase);
             pt_log_text(log, "site", a->site);
+            if (a->memory) pt_log_text(log, "memory", a->memory);
         }
         fputc('}', log);
     }

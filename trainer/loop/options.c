@@ -47,8 +47,9 @@ static const entry table[] = {
     {"batch", WHOLE, F(batch), 1, 1023, 0, T, "N", "scenes a batch (4)"},
     {"steps", WHOLE64, F(steps), 1, 1LL << 40, 0, T, "N", "batches (100)"},
     {"seed", SEED, F(seed), 0, 0, 0, T | E | P | I, "N", "of everything random (1)"},
-    {"allocator", WORD, F(allocator), 0, 0, "caching direct", T | E | P, "KIND",
-     "caching | direct: one cudaMalloc a tensor (caching)"},
+    {"allocator", WORD, F(allocator), 0, 0, "caching direct async", T | E | P, "KIND",
+     "caching | direct: one cudaMalloc a tensor | async: a pool of the driver's,\n"
+     "trimmed on release (caching)"},
     {"norm", WORD, F(norm), 0, 0, "layer frozen batch", T, "KIND",
      "layer | frozen | batch (layer)"},
     {"amp", WORD, F(amp), 0, 0, "off fp16 bf16", T, "KIND",
@@ -84,6 +85,9 @@ static const entry table[] = {
     {"augment", NUMBER32, F(augment), 0, 1, 0, T, "S", "strength 0..1 of random changes (1)"},
     {"gather-rows", WHOLE64, F(gather_rows), 0, 1LL << 31, 0, T | E | P, "N",
      "rows of the gather workspace, 0: as many as needed (0)"},
+    {"plan-ahead", WORD, F(plan_ahead), 0, 0, "off on", T, "WHEN",
+     "on | off: batches known not to fit are split before they are tried (on; off\n"
+     "with --norm batch, whose statistics a split changes)"},
     {"checkpoint", TEXT, F(checkpoint), 0, 0, 0, T | E | P, "FILE",
      "train: resumed from when it exists, written at the end; else the net"},
     {"checkpoint-every", WHOLE64, F(checkpoint_every), 0, BIG, 0, T, "N",
@@ -302,6 +306,9 @@ static const char *missing(const pt_options *o)
         return "by which net? Give --checkpoint FILE, as train wrote it";
     if (o->command == PT_PREDICT && !o->out) return "where to? Give --out FOLDER";
     if (o->val_every && !o->nval) return "--val-every needs scenes: --val PATH...";
+    if (o->plan_ahead > 0 && o->norm == PT_NORM_BATCH)
+        return "--plan-ahead on splits batches, and --norm batch has other statistics then; leave "
+               "one of them out";
     if (o->momentum >= 0 && o->optimizer != PT_SGD) return "--momentum needs --optimizer sgd";
     if (o->checkpoint_every && !o->checkpoint) return "--checkpoint-every needs --checkpoint FILE";
     return NULL;
@@ -320,6 +327,7 @@ int pt_options_parse(int argc, char **argv, pt_options *o, int *code)
                       .lr = 1e-3,
                       .weight_decay = 0.01,
                       .momentum = -1, /* not given */
+                      .plan_ahead = -1,
                       .max_dropped = 0.01,
                       .schedule = PT_LR_COSINE};
     *code = 0;

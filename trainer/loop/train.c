@@ -111,7 +111,8 @@ static pt_status open_all(run *r)
                             .steps = o->steps,
                             .warmup = o->warmup,
                             .augment = o->augment,
-                            .gather_rows = o->gather_rows};
+                            .gather_rows = o->gather_rows,
+                            .plan_ahead = o->plan_ahead && o->norm != PT_NORM_BATCH};
     TRY(pt_class_weights(o->class_weights, r->data, &t));
     int most = PT_MAX_SCENES; /* of a batch */
     r->scene = calloc((size_t)most, sizeof *r->scene);

@@ -72,6 +72,7 @@ pt_status pt_trainer_open(const pt_trainer_options *o, pt_trainer **out)
     TRY(pt_net_create(&t->device, &o->net, &t->net));
     TRY(pt_optimizer_create(t->net, o->optimizer, &t->optimizer));
     t->scaler = pt_scaler_start(o->net.amp);
+    t->plan = pt_plan_start();
     t->optimizer.weight_decay = o->weight_decay;
     t->optimizer.momentum = o->momentum;
     if (t->net->nrunning) {
@@ -238,6 +239,7 @@ static void op_before_retry(void *user, const pt_fragment *next, const pt_queue 
         h = pt_probe_hash(h, ledger->fate[s], (size_t)ledger->points[s]);
     int64_t left[] = {b->out->recover.attempts, b->t->step, b->t->optimizer.t};
     h = pt_probe_hash(h, left, sizeof left);
+    h = pt_probe_hash(h, &b->t->plan, sizeof b->t->plan);
     h = pt_probe_hash(h, &b->out->loss, sizeof b->out->loss);
     pt_probe_retry(&h, sizeof h);
 }
@@ -301,6 +303,7 @@ static pt_status op_noted(void *user, pt_fragment *f, pt_attempt *got)
     pt_note_begin(user, f);
     pt_status st = op_attempt(user, f, got);
     pt_note_end(user, f, st);
+    pt_note_plan(user, f, st);
     return st;
 }
 
@@ -317,6 +320,8 @@ pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t
     pt_recover_ops ops = pt_batch_ops;
     double start = pt_now();
     ops.user = &b;
+    /* pieces of a batch have batch statistics of their own: what has them is not split unasked */
+    if (t->o.plan_ahead && t->o.net.norm != PT_NORM_BATCH) b.plan = &t->plan;
     memset(out, 0, sizeof *out);
     *ledger = (pt_ledger){0};
     pt_probe_step_begin();
@@ -329,15 +334,17 @@ pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t
         out->points += sizes[s] = scenes[s].n;
         pt_probe_sample(sizes[s]);
     }
-    pt_probe_bound(pt_recover_bound(sizes, n, t->o.split));
+    pt_probe_bound((b.plan ? pt_recover_bound_planned : pt_recover_bound)(sizes, n, t->o.split));
     TRY(pt_ledger_open(ledger, sizes, n));
     TRY(pt_fragment_join(scenes, keys, n, t->o.net.classes, pt_class_weights_of(&t->o), &whole));
     b.divisor = pt_fragment_valid_weight(whole);
     if (b.divisor <= 0) b.divisor = 1; /* nothing has a weight: the loss and its gradient are 0 */
     TRY(twice(t, out, start_batch));
+    b.used = pt_mem_used(&t->device);
     pt_recover_options ro = {.split = {t->o.split, t->halo, PT_HALF_WORTH},
                              .on_floor = t->o.on_floor,
                              .gather_small = PT_SMALL_GATHER_ROWS,
+                             .plan = b.plan,
                              .baseline = t->baseline};
     pt_fragment *given = whole;
     whole = NULL;
@@ -356,6 +363,7 @@ done:
     t->step++;
     out->trained = ledger->count[PT_FATE_TRAINED];
     out->dropped = pt_ledger_dropped(ledger);
+    if (st == PT_OK && out->recover.planned) pt_plan_kept(&t->plan);
     if (pt_mem_peak(&t->device, 0) > out->bytes_peak) out->bytes_peak = pt_mem_peak(&t->device, 0);
     out->seconds = pt_now() - start;
     pt_phase_set(PT_PHASE_NONE);
@@ -365,6 +373,7 @@ done:
         if (st == PT_OK) st = freed;
     }
     const pt_recover_stats *r = &out->recover;
+    b.plan = NULL; /* what is computed again teaches nothing */
     pt_watch a = {b, scenes, keys, n, ledger};
     pt_probe_reference(pt_watch_again, &a);
     pt_probe_step_end(

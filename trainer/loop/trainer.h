@@ -25,6 +25,7 @@ typedef struct pt_trainer_options {
     int64_t steps, warmup; /* of the schedule */
     float augment;         /* strength 0..1 */
     int64_t gather_rows;   /* rows of the gather workspace; 0: no limit */
+    int plan_ahead;        /* 1: batches known not to fit are split before they are tried */
 } pt_trainer_options;
 
 struct pt_batch_result;
@@ -47,6 +48,7 @@ typedef struct pt_note {
     size_t bytes;                          /* most that the device held during it */
     char outcome[32];                      /* "ok", or the class of the failure */
     char phase[16], site[48];              /* of the failure */
+    const char *memory;                    /* of an OOM: fragmented, exhausted, NULL: not known */
 } pt_note;
 
 typedef struct pt_batch_result {
@@ -71,6 +73,7 @@ typedef struct pt_trainer {
     pt_net *net;
     pt_optimizer optimizer;
     pt_scaler scaler;
+    pt_plan plan;
     real *running_before; /* running statistics at the start of the batch */
     int64_t step;         /* batches seen: the position in the schedule */
     int halo;

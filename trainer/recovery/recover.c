@@ -31,6 +31,12 @@ int64_t pt_recover_bound(const int64_t *points, int scenes, pt_split_mode mode)
     return PT_TRIES * fragments;
 }
 
+int64_t pt_recover_bound_planned(const int64_t *points, int scenes, pt_split_mode mode)
+{
+    int64_t more = scenes / 2 - 1; /* groups in the place of the one batch */
+    return pt_recover_bound(points, scenes, mode) + PT_TRIES * (more > 0 ? more : 0);
+}
+
 static void forget(pt_attempt *a)
 {
     free(a->position);
@@ -92,19 +98,29 @@ done:
     return st;
 }
 
-static pt_status split_by_scene(run *r, pt_fragment *f)
+/* group NULL: every scene by itself. */
+static pt_status split_by_scene(run *r, pt_fragment *f, const int *group, int n)
 {
     pt_status st = PT_OK;
-    int n = f->shape.scenes;
     pt_fragment **pieces = calloc((size_t)n, sizeof *pieces);
     if (!pieces) return pt_fail(PT_ERR_HOST, "no host memory to split %d scenes", n);
-    TRY(pt_split_by_scene(f, pieces));
+    TRY(pt_split_in_groups(f, group, n, pieces));
     for (int s = 0; s < n; s++) pt_queue_push(&r->queue, pieces[s]);
     pt_fragment_free(f);
     r->stats->splits_scene++;
 done:
     free(pieces);
     return st;
+}
+
+/* f->augmented afterwards says whether there was device memory for it. */
+static pt_status augmented(run *r, pt_fragment *f)
+{
+    if (f->augmented) return PT_OK;
+    pt_status st = r->ops->augment(r->ops->user, f);
+    if (st == PT_OK || pt_classify(pt_error_last()) != PT_CLASS_OOM) return st;
+    r->ops->clear(r->ops->user);
+    return r->ops->release(r->ops->user);
 }
 
 /* *taken: f has become two halves (or one and a dropped one), or was dropped; else st says why. */
@@ -115,16 +131,10 @@ static pt_status split_in_space(run *r, pt_fragment *f, int *taken)
     pt_split_outcome outcome = PT_SPLIT_AT_FLOOR;
     pt_fate fate = PT_FATE_FLOOR;
     *taken = 0;
+    TRY(augmented(r, f));
     if (!f->augmented) {
-        st = r->ops->augment(r->ops->user, f);
-        if (st != PT_OK && pt_classify(pt_error_last()) != PT_CLASS_OOM) return st;
-        if (st != PT_OK) {
-            r->ops->clear(r->ops->user);
-            TRY(r->ops->release(r->ops->user));
-            fate = PT_FATE_NO_AUGMENT;
-        }
-    }
-    if (f->augmented) {
+        fate = PT_FATE_NO_AUGMENT;
+    } else {
         TRY(pt_split_in_space(f, &r->o->split, half, &outcome));
         if (outcome == PT_SPLIT_NO_GAIN) fate = PT_FATE_NO_GAIN;
     }
@@ -179,7 +189,7 @@ static pt_status remedy(run *r, pt_fragment *f, int *taken)
         return PT_OK;
     }
     if (f->shape.scenes > 1) {
-        pt_status st = split_by_scene(r, f);
+        pt_status st = split_by_scene(r, f, NULL, f->shape.scenes);
         *taken = st == PT_OK;
         return st;
     }
@@ -244,15 +254,81 @@ static pt_status one(run *r, pt_fragment *f)
     return st;
 }
 
+/* One scene that will not fit. A half at the floor would be given up, and the whole may fit after
+ * all: then it is tried. */
+static pt_status cut_ahead(run *r, pt_fragment *f, int *taken)
+{
+    pt_fragment *half[2];
+    pt_split_outcome outcome;
+    pt_status st = pt_split_in_space(f, &r->o->split, half, &outcome);
+    if (st != PT_OK || outcome != PT_SPLIT_DONE) return st;
+    *taken = half[0]->shape.own > PT_FLOOR && half[1]->shape.own > PT_FLOOR;
+    for (int h = 0; h < 2; h++)
+        if (*taken)
+            pt_queue_push(&r->queue, half[h]);
+        else
+            pt_fragment_free(half[h]);
+    r->stats->splits_space += *taken;
+    if (*taken) pt_fragment_free(f);
+    return PT_OK;
+}
+
+/* What is known not to fit is not tried first. *taken: f has become pieces, which are in the queue.
+ * Only of fragments that were not tried: after a failure the remedies decide. */
+static pt_status plan_ahead(run *r, pt_fragment *f, int *taken)
+{
+    pt_status st = PT_OK;
+    pt_plan_word word;
+    int groups, *group = NULL;
+    const pt_plan *p = r->o->plan;
+    if (!p || f->tried || pt_plan_surely_fits(p, f->shape.points)) return PT_OK;
+    TRY(augmented(r, f));
+    if (!f->augmented) return PT_OK; /* its attempt says why */
+    if (!(group = malloc(sizeof *group * (size_t)f->shape.scenes))) {
+        st = pt_fail(PT_ERR_HOST, "no host memory to plan %d scenes ahead", f->shape.scenes);
+        goto done;
+    }
+    TRY(pt_plan_ask(p, f, r->o->gather_small, group, &groups, &word));
+    if (word == PT_PLAN_CHUNKS) {
+        f->tried |= PT_TRIED_CHUNKS;
+        f->gather_rows = r->o->gather_small;
+        r->stats->planned++;
+    } else if (word == PT_PLAN_GROUPS) {
+        TRY(split_by_scene(r, f, group, groups));
+        *taken = 1;
+    } else if (word == PT_PLAN_CUT) {
+        TRY(cut_ahead(r, f, taken));
+    }
+    r->stats->planned += *taken;
+done:
+    free(group);
+    return st;
+}
+
+/* Planned ahead, tried, or neither, which ends the batch and f. */
+static pt_status next(run *r, pt_fragment *f)
+{
+    int taken = 0;
+    double start = now();
+    pt_status st = plan_ahead(r, f, &taken);
+    r->stats->seconds += now() - start;
+    if (taken) return st;
+    if (st == PT_OK) return one(r, f);
+    r->ops->discard(r->ops->user, f);
+    pt_fragment_free(f);
+    return st;
+}
+
 pt_status pt_recover_batch(const pt_recover_ops *ops, const pt_recover_options *o,
                            pt_fragment *whole, pt_ledger *ledger, pt_recover_stats *stats)
 {
     run r = {.ops = ops, .o = o, .ledger = ledger, .stats = stats};
     pt_status st = PT_OK;
     *stats = (pt_recover_stats){0};
-    stats->bound = pt_recover_bound(ledger->points, ledger->scenes, o->split.mode);
+    stats->bound = (o->plan ? pt_recover_bound_planned
+                            : pt_recover_bound)(ledger->points, ledger->scenes, o->split.mode);
     pt_queue_push(&r.queue, whole);
-    for (pt_fragment *f; st == PT_OK && (f = pt_queue_pop(&r.queue));) st = one(&r, f);
+    for (pt_fragment *f; st == PT_OK && (f = pt_queue_pop(&r.queue));) st = next(&r, f);
     for (pt_fragment *f; (f = pt_queue_pop(&r.queue));) {
         ops->discard(ops->user, f);
         pt_fragment_free(f);

@@ -5,6 +5,7 @@
 #define PT_RECOVER_H
 #include "classify.h"
 #include "ledger.h"
+#include "plan.h"
 #include "queue.h"
 #include "split.h"
 
@@ -54,12 +55,14 @@ typedef struct pt_recover_options {
     pt_on_floor on_floor;
     int64_t gather_small; /* rows of the smaller gather workspace */
     size_t baseline;      /* device bytes before the batch */
+    const pt_plan *plan;  /* what is known to fit; NULL: nothing is split before it is tried */
 } pt_recover_options;
 
 typedef struct pt_recover_stats {
     int64_t fragments; /* committed */
     int64_t attempts, retries;
     int64_t splits_scene, splits_space;
+    int64_t planned; /* of those splits, and of smaller chunks: before a first attempt */
     int64_t wasted_forward, wasted_backward;
     int64_t bound;             /* attempts stay within this */
     double seconds;            /* spent on recovery: wasted attempts, staging, splitting */
@@ -82,5 +85,9 @@ pt_status pt_recover_batch(const pt_recover_ops *ops, const pt_recover_options *
  * (pt_split_bound). */
 #define PT_TRIES 4
 int64_t pt_recover_bound(const int64_t *points, int scenes, pt_split_mode mode);
+/* The same where batches may be split ahead: instead of the batch, groups of its scenes are tried.
+ * Those of one scene are that scene; of at least two there are at most scenes / 2. What is split in
+ * space before it was tried adds no attempt. */
+int64_t pt_recover_bound_planned(const int64_t *points, int scenes, pt_split_mode mode);
 
 #endif

@@ -4,26 +4,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-pt_status pt_split_by_scene(const pt_fragment *f, pt_fragment **pieces)
+pt_status pt_split_in_groups(const pt_fragment *f, const int *group, int groups,
+                             pt_fragment **pieces)
 {
     pt_status st = PT_OK;
     int64_t *index = malloc(sizeof *index * (size_t)f->shape.points);
-    for (int s = 0; s < f->shape.scenes; s++) pieces[s] = NULL;
+    for (int g = 0; g < groups; g++) pieces[g] = NULL;
     if (!index) return pt_fail(PT_ERR_HOST, "no host memory to split %d scenes", f->shape.scenes);
-    for (int s = 0; s < f->shape.scenes; s++) {
+    for (int g = 0; g < groups; g++) {
         int64_t n = 0;
         for (int64_t i = 0; i < f->shape.points; i++)
-            if (f->host.slot[i] == s) index[n++] = i;
-        TRY(pt_fragment_take(f, index, NULL, n, &pieces[s]));
+            if ((group ? group[f->host.slot[i]] : f->host.slot[i]) == g) index[n++] = i;
+        TRY(pt_fragment_take(f, index, NULL, n, &pieces[g]));
     }
 done:
     free(index);
     if (st != PT_OK)
-        for (int s = 0; s < f->shape.scenes; s++) {
-            pt_fragment_free(pieces[s]);
-            pieces[s] = NULL;
+        for (int g = 0; g < groups; g++) {
+            pt_fragment_free(pieces[g]);
+            pieces[g] = NULL;
         }
     return st;
+}
+
+pt_status pt_split_by_scene(const pt_fragment *f, pt_fragment **pieces)
+{
+    return pt_split_in_groups(f, NULL, f->shape.scenes, pieces);
 }
 
 typedef struct box {

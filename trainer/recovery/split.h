@@ -33,6 +33,10 @@ typedef enum pt_split_outcome {
 
 /* One piece per scene, whole, in order; pieces [shape.scenes]. */
 pt_status pt_split_by_scene(const pt_fragment *f, pt_fragment **pieces);
+/* One piece a group of whole scenes: group [shape.scenes] numbers them from 0 to groups - 1, each
+ * of which has a scene; NULL: every scene is a group. pieces [groups]. */
+pt_status pt_split_in_groups(const pt_fragment *f, const int *group, int groups,
+                             pt_fragment **pieces);
 
 /* Which cut a mode makes; PT_SPLIT_AT_FLOOR when there is none. Needs one scene on the host. */
 pt_status pt_split_choose(const pt_fragment *f, pt_split_mode mode, pt_cut *cut,
