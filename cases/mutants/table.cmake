@@ -157,9 +157,19 @@ oomproof_mutant(half-backward-kept INVARIANT 1
   FAIL an_oom_in_the_middle_of_backward_gives_the_unsplit_gradient)
 oomproof_mutant(statistics-of-failures INVARIANT 1
   WHAT "a failed attempt changes the running statistics"
-  FILES trainer/net/norm.c SUITE oomonly PRECISION float
+  FILES trainer/loop/trainer.c SUITE oomonly PRECISION float
   PASS an_oom_from_the_allocator_is_recovered_exactly
   FAIL a_failed_attempt_leaves_no_trace_in_the_running_statistics)
+oomproof_mutant(statistics-of-the-halo INVARIANT 1
+  WHAT "batch norm learns from the halo too, whose voxels another piece learns from"
+  FILES trainer/net/voxelise.c SUITE batchnorm PRECISION double
+  PASS an_unsplit_batch_has_no_bias_and_pieces_have_the_one_of_the_formula
+  FAIL running_statistics_of_the_first_norm_are_cudnns_however_the_batch_is_cut)
+oomproof_mutant(frozen-by-scene-only INVARIANT 1
+  WHAT "pieces of a scene are normalised by their own statistics where all were to take the running ones"
+  FILES trainer/loop/trainer.c SUITE batchnorm PRECISION double
+  PASS an_unsplit_batch_has_no_bias_and_pieces_have_the_one_of_the_formula
+  FAIL frozen_pieces_add_up_and_learn_the_statistics_of_the_whole)
 oomproof_mutant(failure-ignored INVARIANT 7
   WHAT "the optimiser steps on the gradient of a batch that failed"
   FILES trainer/loop/trainer.c SUITE oomonly PRECISION float
@@ -242,9 +252,9 @@ oomproof_mutant(gradient-kept-after-failure INVARIANT 1
   FAIL a_batch_refused_half_way_leaves_gradient_and_statistics_as_before)
 oomproof_mutant(running-kept-after-failure INVARIANT 1
   WHAT "the running statistics of a refused batch stay"
-  FILES trainer/loop/trainer.c SUITE oomonly PRECISION float
-  PASS an_oom_from_the_allocator_is_recovered_exactly
-  FAIL a_batch_refused_half_way_leaves_gradient_and_statistics_as_before)
+  FILES trainer/loop/trainer.c SUITE batchnorm PRECISION double
+  PASS a_piece_that_failed_leaves_no_trace_in_the_statistics
+  FAIL a_refused_step_leaves_the_statistics_as_before)
 oomproof_mutant(dropped-counted-trained INVARIANT 2
   WHAT "dropped points are called trained"
   FILES trainer/recovery/recover.c SUITE queue PRECISION float

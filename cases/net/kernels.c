@@ -462,6 +462,62 @@ START_TEST(loss_gradient_and_confusion_match)
 }
 END_TEST
 
+START_TEST(moments_of_owned_rows_match)
+{
+    open_device();
+    EACH(int64_t, pn, sizes)
+    EACH(int, pc, channels)
+    {
+        int64_t v = *pn > 1000 ? 3001 : *pn, size = v * *pc;
+        int c = *pc, set = 1 + 4 * c;
+        state = 912 + (uint64_t)size;
+        real *x = reals(size, -2, 5), *used = reals(2 * c, -1, 1);
+        uint8_t *own = NEW(uint8_t, v), *fine = NEW(uint8_t, 2 * v), *want = NEW(uint8_t, v);
+        int32_t *first = NEW(int32_t, v), *index = NEW(int32_t, 2 * v);
+        double *got = NEW(double, set);
+        wide n, *mean = NEW(wide, c), *m2 = NEW(wide, c);
+        for (int64_t i = 0; i < v; i++) first[i] = (int32_t)(2 * i + below(2));
+        for (int64_t i = 0; i < 2 * v; i++) {
+            index[i] = (int32_t)below(2 * v);
+            fine[i] = v % 2 ? (uint8_t)below(2) : i > v; /* chunks without an owned row, too */
+        }
+        uint8_t *df = UP(fine, 2 * v), *down = UP(own, v);
+        int32_t *d1 = UP(first, v), *di = UP(index, 2 * v);
+        ran(pt_k_first_own(&D, v, d1, di, df, down));
+        ran(pt_copy_down(&D, own, down, (size_t)v));
+        ref_first_own(v, first, index, fine, want);
+        SAME(own, want, v, "owned", v);
+        if (v % 2 == 0) {
+            for (int64_t i = 0; i < v; i++) own[i] = i > v / 2;
+            ran(pt_copy_up(&D, down, own, (size_t)v));
+        }
+        real *dx = UP(x, size), *du = UP(used, 2 * c);
+        double *dg = UP(got, set), *tmp;
+        void *p;
+        ran(pt_mem_alloc(&D, pt_k_moments_room(v, c), sizeof *tmp, "case", &p));
+        tmp = p;
+        ran(pt_k_moments(&D, v, c, dx, down, du, du + c, dg, tmp));
+        DOWN(dg, got, set);
+        ref_moments(v, c, x, own, &n, mean, m2);
+        ck_assert_msg(got[0] == (double)n, "%g rows are owned, not %Lg", got[0], n);
+        /* all in double: |x| <= 5, a sum of 128 and the merges of up to 24 chunks */
+        for (int k = 0; k < c; k++) {
+            ck_assert_msg(fabsl(got[1 + k] - mean[k]) <= 200 * 5 * DBL_EPSILON,
+                          "%lld rows, channel %d: mean %.17g, not %.17Lg", (long long)v, k,
+                          got[1 + k], mean[k]);
+            ck_assert_msg(fabsl(got[1 + c + k] - m2[k]) <= 400 * (m2[k] + 50) * DBL_EPSILON,
+                          "%lld rows, channel %d: M2 %.17g, not %.17Lg", (long long)v, k,
+                          got[1 + c + k], m2[k]);
+            ck_assert(got[1 + 2 * c + k] == (double)used[k]);
+            ck_assert(got[1 + 3 * c + k] == (double)used[c + k]);
+        }
+        GONE(df), GONE(down), GONE(d1), GONE(di), GONE(dx), GONE(du), GONE(tmp);
+        free(x), free(used), free(own), free(fine), free(want), free(first), free(index);
+        free(got), free(mean), free(m2);
+    }
+}
+END_TEST
+
 START_TEST(predicted_classes_match_also_where_two_are_equal)
 {
     open_device();

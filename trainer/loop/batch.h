@@ -22,6 +22,7 @@ typedef struct pt_batch {
     pt_pass pass; /* of the attempt in progress */
     pt_batch_result *out;
     int fragments;       /* numbers given so far */
+    int frozen;          /* fragments committed by statistics of their own: 1, by running ones: 2 */
     int evaluate;        /* forward only, by the running statistics; nothing is learnt */
     int32_t **predicted; /* [scenes][points]: the class of every own point; NULL: not wanted */
 } pt_batch;

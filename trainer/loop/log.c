@@ -23,6 +23,9 @@ void pt_totals_add(pt_totals *t, const pt_batch_result *r, pt_status st)
     t->wasted_forward += s->wasted_forward;
     t->wasted_backward += s->wasted_backward;
     t->forward += s->fragments + s->wasted_forward;
+    t->biased += r->biased;
+    t->bias_mean = fmax(t->bias_mean, r->bias.mean);
+    t->bias_scale = fmax(t->bias_scale, r->bias.scale);
     if (r->bytes_peak > t->bytes_peak) t->bytes_peak = r->bytes_peak;
     t->seconds += r->seconds;
     t->seconds_recover += s->seconds;
@@ -91,6 +94,13 @@ pt_status pt_log_batch(FILE *log, int64_t batch, int64_t step, const pt_batch_re
         if (ledger->count[f])
             fprintf(log, ",\"dropped_%s\":%lld", pt_fate_name((pt_fate)f),
                     (long long)ledger->count[f]);
+    if (r->biased) {
+        fprintf(log, ",\"norm_on_split\":\"%s\"", r->frozen ? "frozen" : "batch");
+        put_number(log, "norm_bias_mean", r->bias.mean);
+        put_number(log, "norm_bias_scale", r->bias.scale);
+        put_number(log, "norm_bias_first_mean", r->bias.first_mean);
+        put_number(log, "norm_bias_first_scale", r->bias.first_scale);
+    }
     if (r->notes > 1) pt_log_notes(log, r); /* one attempt has nothing to tell */
     if (st != PT_OK) {
         const pt_error *e = pt_error_last();
@@ -165,6 +175,12 @@ void pt_print_summary(FILE *to, const pt_totals *t, int exit_code)
     if (t->overflows)
         fprintf(to, "fp16:     %lld batches overflowed and took no step\n",
                 (long long)t->overflows);
+    if (t->biased)
+        fprintf(
+            to,
+            "norm:     statistics of pieces in %lld batches: means up to %.3g standard deviations "
+            "off, deviations up to %.3g of themselves\n",
+            (long long)t->biased, t->bias_mean, t->bias_scale);
     if (t->failed_batches) fprintf(to, "failed:   %lld batches\n", (long long)t->failed_batches);
     if (exit_code) fprintf(to, "exit code %d\n", exit_code);
 }

@@ -51,6 +51,9 @@ static const entry table[] = {
      "caching | direct: one cudaMalloc a tensor (caching)"},
     {"norm", WORD, F(norm), 0, 0, "layer frozen batch", T, "KIND",
      "layer | frozen | batch (layer)"},
+    {"norm-on-split", WORD, F(norm_on_split), 0, 0, "batch frozen", T, "WHAT",
+     "batch | frozen: what batch norm takes in a batch that was split: each piece\n"
+     "its own statistics, which is biased, and measured; or the running ones (batch)"},
     {"amp", WORD, F(amp), 0, 0, "off fp16 bf16", T, "KIND",
      "off | fp16 | bf16: what convolutions multiply as; fp16 scales the loss (off)"},
     {"convs", WHOLE, F(convs), 1, 2, 0, T, "N",
@@ -302,6 +305,7 @@ static const char *missing(const pt_options *o)
         return "by which net? Give --checkpoint FILE, as train wrote it";
     if (o->command == PT_PREDICT && !o->out) return "where to? Give --out FOLDER";
     if (o->val_every && !o->nval) return "--val-every needs scenes: --val PATH...";
+    if (o->norm_on_split && o->norm != PT_NORM_BATCH) return "--norm-on-split needs --norm batch";
     if (o->momentum >= 0 && o->optimizer != PT_SGD) return "--momentum needs --optimizer sgd";
     if (o->checkpoint_every && !o->checkpoint) return "--checkpoint-every needs --checkpoint FILE";
     return NULL;

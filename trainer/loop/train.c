@@ -14,6 +14,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define FEW_VOXELS 32 /* under these, batch norm is said to have little to learn from */
+
 static volatile sig_atomic_t stop_asked;
 static void on_signal(int s)
 {
@@ -39,7 +41,7 @@ typedef struct run {
     pt_scene *scene; /* [batch] */
     uint32_t *key;   /* [batch] */
     pt_batch_result last;
-    int bad_checkpoint, log_lost, warned;
+    int bad_checkpoint, log_lost, warned, warned_few;
 } run;
 
 static void say_error(const pt_error *e)
@@ -99,6 +101,7 @@ static pt_status open_all(run *r)
                             .allocator = (pt_allocator_kind)o->allocator,
                             .split = (pt_split_mode)o->split,
                             .on_floor = (pt_on_floor)o->on_floor,
+                            .norm_on_split = (pt_norm_on_split)o->norm_on_split,
                             .seed = o->seed,
                             .lr = o->lr,
                             .optimizer = (pt_optimizer_kind)o->optimizer,
@@ -220,6 +223,15 @@ static pt_status one_batch(run *r)
     } else if (!r->last.stepped) {
         fprintf(stderr, "pointtrain: batch %lld: every point was dropped, no optimiser step\n",
                 (long long)batch);
+    }
+    if (st == PT_OK && r->o->norm == PT_NORM_BATCH && !r->last.frozen && !r->warned_few &&
+        r->last.coarsest && r->last.coarsest < FEW_VOXELS) {
+        fprintf(
+            stderr,
+            "pointtrain: batch %lld: batch norm over %lld voxels of the coarsest level, which is "
+            "little to learn from; larger batches or --norm layer would help\n",
+            (long long)batch, (long long)r->last.coarsest);
+        r->warned_few = 1;
     }
     pt_totals_add(&r->totals, &r->last, st);
     if (r->log) {

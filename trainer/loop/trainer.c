@@ -79,6 +79,13 @@ pt_status pt_trainer_open(const pt_trainer_options *o, pt_trainer **out)
         TRY(pt_mem_alloc(&t->device, t->net->nrunning, sizeof(real), "trainer/running_before", &p));
         t->running_before = p;
     }
+    if (t->net->nmoments) {
+        TRY(pt_net_moments(t->net, &t->moments));
+        if (!(t->running_host = calloc(2 * t->net->nrunning, sizeof *t->running_host))) {
+            st = pt_fail(PT_ERR_HOST, "no host memory for the running statistics");
+            goto done;
+        }
+    }
     t->halo = pt_net_halo(&o->net);
     TRY(pt_device_sync(&t->device));
     pt_watch_state(t);
@@ -98,6 +105,8 @@ void pt_trainer_close(pt_trainer *t)
     }
     pt_net_free(t->net);
     pt_device_close(&t->device);
+    pt_moments_close(&t->moments);
+    free(t->running_host);
     free(t);
     pt_error_restore(&cause);
 }
@@ -130,6 +139,8 @@ static pt_status op_attempt(void *user, pt_fragment *f, pt_attempt *got)
         b->pass.dropout = t->o.dropout;
         b->pass.seed = b->augment.seed ^ DROPOUT_SEED;
         b->pass.step = b->augment.step;
+        b->pass.frozen = t->o.norm_on_split == PT_SPLIT_FROZEN && t->o.net.norm == PT_NORM_BATCH &&
+                         f->shape.own < b->out->points;
     }
     b->pass.gather_rows = f->gather_rows ? f->gather_rows : t->o.gather_rows;
     st = pt_net_pass(t->net, &f->device, &f->shape, &b->pass);
@@ -146,12 +157,30 @@ done:
     return st;
 }
 
+/* The gradient, and what batch norm learnt; nothing after the gradient can fail. */
+static pt_status commit_net(pt_batch *b)
+{
+    pt_trainer *t = b->t;
+    pt_status st = PT_OK;
+    int kind = b->pass.frozen ? 2 : 1;
+    if (b->frozen && b->frozen != kind)
+        return pt_fail(PT_ERR_INTERNAL, "pieces of one batch were normalised in two ways");
+    if (t->net->nmoments) TRY(pt_moments_reserve(&t->moments));
+    TRY(pt_net_commit(t->net));
+    b->frozen = kind;
+    if (t->net->nmoments) pt_moments_add(&t->moments, t->net->moments);
+    if (!b->out->coarsest || b->pass.coarsest < b->out->coarsest)
+        b->out->coarsest = b->pass.coarsest;
+done:
+    return st;
+}
+
 static pt_status op_commit(void *user, pt_fragment *f)
 {
     pt_batch *b = user;
     pt_status st = PT_OK;
     pt_phase_set(PT_PHASE_COMMIT);
-    if (!b->evaluate) TRY(pt_net_commit(b->t->net));
+    if (!b->evaluate) TRY(commit_net(b));
     b->out->loss += b->pass.loss;
     b->out->voxels += b->pass.voxels;
     b->out->pairs += b->pass.pairs;
@@ -239,6 +268,8 @@ static void op_before_retry(void *user, const pt_fragment *next, const pt_queue 
     int64_t left[] = {b->out->recover.attempts, b->t->step, b->t->optimizer.t};
     h = pt_probe_hash(h, left, sizeof left);
     h = pt_probe_hash(h, &b->out->loss, sizeof b->out->loss);
+    const pt_moments *m = &b->t->moments; /* empty, but for batch norm */
+    h = pt_probe_hash(h, m->piece, (size_t)m->pieces * m->size * sizeof *m->piece);
     pt_probe_retry(&h, sizeof h);
 }
 
@@ -269,6 +300,21 @@ static pt_status start_batch(pt_trainer *t, pt_batch_result *out)
                                     t->net->nrunning * sizeof(real), cudaMemcpyDeviceToDevice,
                                     t->device.stream)));
     out->bytes_baseline = t->baseline;
+done:
+    return st;
+}
+
+/* The running statistics of batch norm, from those before the batch: can be repeated. */
+static pt_status learn_statistics(pt_trainer *t, pt_batch_result *out)
+{
+    size_t n = t->net->nrunning;
+    pt_status st = PT_OK;
+    pt_phase_set(PT_PHASE_COMMIT);
+    TRY(pt_trainer_read(t, t->running_before, n, t->running_host));
+    pt_moments_running(&t->moments, PT_NORM_MOMENTUM, t->running_host, t->running_host + n);
+    TRY(pt_trainer_write(t, t->net->running, n, t->running_host + n));
+    out->biased = t->moments.pieces > 1 || out->recover.splits_space > 0;
+    if (out->biased) out->bias = pt_moments_bias(&t->moments, PT_NORM_EPSILON);
 done:
     return st;
 }
@@ -321,6 +367,7 @@ pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t
     *ledger = (pt_ledger){0};
     pt_probe_step_begin();
     t->optimizer.launched = 0;
+    pt_moments_reset(&t->moments);
     out->lr = pt_learning_rate(&t->o, t->step);
     out->loss_scale = t->scaler.scale;
     int64_t *sizes = calloc((size_t)n, sizeof *sizes);
@@ -343,6 +390,8 @@ pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t
     whole = NULL;
     TRY(pt_recover_batch(&ops, &ro, given, ledger, &out->recover));
     if (ledger->count[PT_FATE_TRAINED] > 0) {
+        if (t->net->nmoments) TRY(twice(t, out, learn_statistics));
+        out->frozen = b.frozen == 2;
         if (t->hooks.before_step) t->hooks.before_step(t->hooks.user);
         TRY(twice(t, out, step_once));
         out->stepped = !out->overflow;

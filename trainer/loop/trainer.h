@@ -8,11 +8,17 @@
 
 typedef enum pt_schedule { PT_LR_CONSTANT, PT_LR_COSINE, PT_LR_POLY, PT_LR_ONECYCLE } pt_schedule;
 
+/* What batch norm takes in a batch that had to be split: each piece its own statistics, or all of
+ * them the running ones, as constants. The first split comes before anything of a batch is
+ * committed, so all of its pieces are of one kind. The running statistics learn from both. */
+typedef enum pt_norm_on_split { PT_SPLIT_BATCH, PT_SPLIT_FROZEN } pt_norm_on_split;
+
 typedef struct pt_trainer_options {
     pt_net_options net;
     pt_allocator_kind allocator;
     pt_split_mode split;
     pt_on_floor on_floor;
+    pt_norm_on_split norm_on_split;
     uint64_t seed;
     pt_optimizer_kind optimizer;
     double lr, weight_decay, clip; /* clip 0: none */
@@ -63,6 +69,10 @@ typedef struct pt_batch_result {
     int overflow;        /* of the gradient, in fp16 */
     double loss_scale;   /* that the batch had */
     int64_t confusion[PT_MAX_CLASSES * PT_MAX_CLASSES];
+    int64_t coarsest; /* fewest voxels that a norm saw */
+    int biased;       /* batch norm over pieces: what follows is of them */
+    int frozen;       /* they took the running statistics */
+    pt_norm_bias bias;
 } pt_batch_result;
 
 typedef struct pt_trainer {
@@ -72,6 +82,8 @@ typedef struct pt_trainer {
     pt_optimizer optimizer;
     pt_scaler scaler;
     real *running_before; /* running statistics at the start of the batch */
+    real *running_host;   /* of batch norm: [2, nrunning] to compute them in */
+    pt_moments moments;   /* of the committed pieces of a batch */
     int64_t step;         /* batches seen: the position in the schedule */
     int halo;
     size_t baseline;

@@ -55,6 +55,8 @@ static pt_status workspace(pt_run *r, int64_t limit)
         if ((size_t)(need * k->cout) > out) out = (size_t)(need * k->cout);
         size_t c = pt_k_columns_room(r->levels.v[k->level], k->cout);
         if (c > columns) columns = c;
+        c = r->moments ? pt_k_moments_room(r->levels.v[k->level], k->cout) : 0;
+        if (c > columns) columns = c;
     }
     size_t head = pt_k_columns_room(r->levels.v[0], r->net->options.classes);
     r->gather_rows = rows ? rows : 1;
@@ -229,10 +231,6 @@ pt_status pt_net_pass(pt_net *net, const pt_fields *fields, const pt_shape *shap
                        net->options.classes);
     pt_phase_set(PT_PHASE_VOXELISE);
     TRY(pt_zero(net->device, net->scratch, net->nparams * sizeof(real)));
-    if (net->nrunning)
-        TRY(PT_CUDA(cudaMemcpyAsync(net->running_scratch, net->running,
-                                    net->nrunning * sizeof(real), cudaMemcpyDeviceToDevice,
-                                    net->device->stream)));
     if (net->narrow)
         TRY(pt_k_narrow(net->device, (int64_t)net->nparams, net->options.amp, net->param,
                         net->narrow));
@@ -240,14 +238,20 @@ pt_status pt_net_pass(pt_net *net, const pt_fields *fields, const pt_shape *shap
     r->levels.keep_key = pass->dropout > 0;
     r->pass = pass;
     r->scene = fields->scene;
-    r->inference = pass->inference;
+    r->given = net->options.norm == PT_NORM_FROZEN || pass->inference || pass->frozen;
+    r->moments = net->moments && !pass->inference;
+    r->levels.keep_own = r->moments;
     r->points = shape->points;
     TRY(pt_voxelise(&r->arena, fields, shape, &r->levels));
     pass->voxels = r->levels.v[0];
     pass->pairs = r->levels.same[0].start[27];
+    pass->coarsest = r->levels.v[PT_LEVELS - 1];
     pt_phase_set(PT_PHASE_FORWARD);
     TRY(workspace(r, pass->gather_rows));
     TRY(forward(r, &logits));
+    if (r->moments)
+        TRY(pt_copy_down(net->device, net->moments, net->moments_device,
+                         net->nmoments * sizeof *net->moments));
     pass->did_forward = 1;
     pt_phase_set(PT_PHASE_LOSS);
     TRY(loss(r, logits, fields->class_weight, pass));

@@ -95,6 +95,10 @@ static pt_status finest(pt_arena *a, const pt_fields *f, const pt_shape *s, pt_l
     NEW(out->count, out->v[0] * s->classes, int32_t, "count");
     TRY(pt_k_voxel_mean(d, out->v[0], n, first, index, f->feature, out->feature));
     TRY(pt_k_voxel_labels(d, out->v[0], n, s->classes, first, index, f->label, f->own, out->count));
+    if (out->keep_own) {
+        NEW(out->own[0], out->v[0], uint8_t, "own");
+        TRY(pt_k_first_own(d, out->v[0], first, index, f->own, out->own[0]));
+    }
     pt_arena_drop(a, key);
     pt_arena_drop(a, index);
     pt_arena_drop(a, first);
@@ -107,13 +111,20 @@ static pt_status coarser(pt_arena *a, int level, pt_levels *out)
     pt_device *d = a->device;
     pt_status st = PT_OK;
     uint64_t *key = NULL;
-    int32_t *index = NULL, *parent = NULL, *table = NULL;
+    int32_t *index = NULL, *parent = NULL, *table = NULL, *first = NULL;
     int64_t n = out->v[level];
     NEW(key, n, uint64_t, "coarse_key");
     NEW(index, n, int32_t, "coarse_index");
     NEW(parent, n, int32_t, "parent");
     TRY(pt_k_coarse_keys(d, n, out->key[level], key, index));
-    TRY(unique(a, n, key, index, &out->key[level + 1], &out->v[level + 1], NULL, parent));
+    TRY(unique(a, n, key, index, &out->key[level + 1], &out->v[level + 1],
+               out->keep_own ? &first : NULL, parent));
+    if (out->keep_own) {
+        NEW(out->own[level + 1], out->v[level + 1], uint8_t, "coarse_own");
+        TRY(pt_k_first_own(d, out->v[level + 1], first, index, out->own[level],
+                           out->own[level + 1]));
+        pt_arena_drop(a, first);
+    }
     NEW(table, 8 * n, int32_t, "children");
     TRY(pt_k_children(d, n, out->key[level], parent, table));
     TRY(lists(a, 8, n, table, &out->down[level]));
