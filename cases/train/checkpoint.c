@@ -95,24 +95,24 @@ static void put(const char *path, char *bytes, size_t n)
     ck_assert_int_eq(fclose(f), 0);
 }
 
-/* Version 3 put four numbers behind the eleven of version 2. */
-START_TEST(a_file_of_version_2_is_read)
+/* Version 3 put four numbers behind the eleven of version 2, version 4 five more. */
+static void old_version_is_read(int64_t version)
 {
-    enum { OPTIMIZER = 8 + 11 * 8 };
+    size_t had = version == 2 ? 11 : 15, more = 20 - had, at = 8 + had * 8;
     rig r, old;
     char path[512];
     size_t n;
-    int64_t version = 2;
     pt_checkpoint_about about;
     open_rig(&r, PT_ADAMW);
     batch(&r);
     ck_assert_int_eq(pt_checkpoint_save(r.t, fresh(path, sizeof path, "old")), PT_OK);
     char *bytes = slurp(path, &n);
     memcpy(bytes + 8, &version, 8);
-    memmove(bytes + OPTIMIZER, bytes + OPTIMIZER + 4 * 8, n - OPTIMIZER - 4 * 8);
-    put(path, bytes, n - 4 * 8);
+    memmove(bytes + at, bytes + at + more * 8, n - at - more * 8);
+    put(path, bytes, n - more * 8);
     ck_assert_msg(pt_checkpoint_look(path, &about) == PT_OK, "%s", pt_error_last()->message);
     ck_assert_int_eq(about.optimizer, PT_ADAMW);
+    ck_assert_int_eq(about.accum, 1);
     open_rig(&old, PT_ADAMW);
     load(&old, path);
     ck_assert_str_eq(rig_state_diff(&r, &r.end, &old.start), "");
@@ -124,6 +124,12 @@ START_TEST(a_file_of_version_2_is_read)
     unlink(path);
     rig_close(&old);
     rig_close(&r);
+}
+
+START_TEST(files_of_versions_2_and_3_are_read)
+{
+    old_version_is_read(2);
+    old_version_is_read(3);
 }
 END_TEST
 
@@ -153,12 +159,12 @@ START_TEST(what_is_not_of_this_run_is_refused_and_changes_nothing)
     ck_assert_int_eq(pt_checkpoint_save(sgd.t, path), PT_OK);
     refused(&r, path, "of a run with --optimizer sgd, not adamw");
     char *bytes = slurp(path, &n);
-    for (int64_t version = 1; version <= 4; version += 3) {
+    for (int64_t version = 1; version <= 5; version += 4) {
         memcpy(bytes + 8, &version, 8);
         put(path, bytes, n);
         refused(&sgd, path,
-                version == 1 ? "checkpoint version 1, this program reads 2 to 3"
-                             : "checkpoint version 4, this program reads 2 to 3");
+                version == 1 ? "checkpoint version 1, this program reads 2 to 4"
+                             : "checkpoint version 5, this program reads 2 to 4");
         ck_assert_int_eq(pt_checkpoint_look(path, &about), PT_ERR_INPUT);
     }
     free(bytes);

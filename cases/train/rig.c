@@ -109,6 +109,7 @@ void rig_open(rig *r, const rig_options *o)
                             .dropout = o->dropout,
                             .weighted = o->class_weight != NULL,
                             .steps = 100,
+                            .accum = o->accum,
                             .augment = 1};
     for (int c = 0; o->class_weight && c < PT_ROOM_CLASSES; c++)
         t.class_weight[c] = o->class_weight[c];

@@ -19,6 +19,7 @@ typedef struct rig_options {
     pt_amp amp;
     int width0; /* channels of level 0; the others are 2 and 4 times it. Default 8 */
     pt_optimizer_kind optimizer;
+    int accum; /* default 1 */
     double clip, smoothing, dropout;
     const real *class_weight; /* [PT_ROOM_CLASSES]; default: all 1 */
 } rig_options;

@@ -12,10 +12,10 @@ void pt_totals_add(pt_totals *t, const pt_batch_result *r, pt_status st)
     t->failed_batches += st != PT_OK;
     t->steps += r->stepped;
     t->points += r->points;
-    t->trained += r->trained;
-    t->dropped += r->dropped;
+    t->trained += r->trained - r->voided;
+    t->dropped += r->dropped + r->voided;
     t->overflows += r->overflow;
-    t->overflowed += r->overflow ? r->points : 0;
+    t->overflowed += r->overflow ? (st == PT_OK ? r->points : 0) + r->voided : 0;
     t->attempts += s->attempts;
     t->retries += s->retries;
     t->splits_scene += s->splits_scene;
@@ -94,6 +94,8 @@ pt_status pt_log_batch(FILE *log, int64_t batch, int64_t step, const pt_batch_re
         if (ledger->count[f])
             fprintf(log, ",\"dropped_%s\":%lld", pt_fate_name((pt_fate)f),
                     (long long)ledger->count[f]);
+    if (r->accumulated > 1) fprintf(log, ",\"accumulated\":%lld", (long long)r->accumulated);
+    if (r->voided) fprintf(log, ",\"voided\":%lld", (long long)r->voided);
     if (r->biased) {
         fprintf(log, ",\"norm_on_split\":\"%s\"", r->frozen ? "frozen" : "batch");
         put_number(log, "norm_bias_mean", r->bias.mean);

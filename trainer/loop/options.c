@@ -45,7 +45,9 @@ static const entry table[] = {
     {"val-every", WHOLE64, F(val_every), 0, BIG, 0, T, "N",
      "validation after every N batches (0: at the end)"},
     {"batch", WHOLE, F(batch), 1, 1023, 0, T, "N", "scenes a batch (4)"},
-    {"steps", WHOLE64, F(steps), 1, 1LL << 40, 0, T, "N", "batches (100)"},
+    {"accum", WHOLE, F(accum), 1, 1 << 20, 0, T, "N",
+     "batches an optimiser step: their gradients add up to that of one batch (1)"},
+    {"steps", WHOLE64, F(steps), 1, 1LL << 40, 0, T, "N", "batches (100); a multiple of --accum"},
     {"seed", SEED, F(seed), 0, 0, 0, T | E | P | I, "N", "of everything random (1)"},
     {"allocator", WORD, F(allocator), 0, 0, "caching direct", T | E | P, "KIND",
      "caching | direct: one cudaMalloc a tensor (caching)"},
@@ -81,7 +83,7 @@ static const entry table[] = {
     {"dropout", NUMBER, F(dropout), 0, 0.99, 0, T, "P",
      "share of the channels before the head that is left out (0)"},
     {"warmup", WHOLE64, F(warmup), 0, 1LL << 40, 0, T, "N",
-     "batches of a rising rate (0; onecycle: 30 % of the steps)"},
+     "optimiser steps of a rising rate (0; onecycle: 30 % of all)"},
     {"schedule", WORD, F(schedule), 0, 0, "constant cosine poly onecycle", T, "KIND",
      "cosine | poly | onecycle | constant (cosine)"},
     {"augment", NUMBER32, F(augment), 0, 1, 0, T, "S", "strength 0..1 of random changes (1)"},
@@ -305,6 +307,8 @@ static const char *missing(const pt_options *o)
         return "by which net? Give --checkpoint FILE, as train wrote it";
     if (o->command == PT_PREDICT && !o->out) return "where to? Give --out FOLDER";
     if (o->val_every && !o->nval) return "--val-every needs scenes: --val PATH...";
+    if (o->steps % o->accum)
+        return "--steps is no multiple of --accum: the last batches would take no step";
     if (o->norm_on_split && o->norm != PT_NORM_BATCH) return "--norm-on-split needs --norm batch";
     if (o->momentum >= 0 && o->optimizer != PT_SGD) return "--momentum needs --optimizer sgd";
     if (o->checkpoint_every && !o->checkpoint) return "--checkpoint-every needs --checkpoint FILE";
@@ -316,6 +320,7 @@ int pt_options_parse(int argc, char **argv, pt_options *o, int *code)
     const char *first = argc > 1 ? argv[1] : "";
     int command = 0;
     *o = (pt_options){.batch = 4,
+                      .accum = 1,
                       .convs = 1,
                       .steps = 100,
                       .seed = 1,

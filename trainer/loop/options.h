@@ -11,7 +11,7 @@ typedef struct pt_options {
     const char **data, **val; /* as given, in order */
     int ndata, nval;
     const char *classes, *class_weights, *checkpoint, *log, *out, *tensorboard;
-    int batch, convs, skip_bad, quiet;
+    int batch, accum, convs, skip_bad, quiet;
     int64_t steps, warmup, gather_rows, val_every, checkpoint_every;
     uint64_t seed;
     float voxel, augment;

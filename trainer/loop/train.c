@@ -111,7 +111,8 @@ static pt_status open_all(run *r)
                             .smoothing = o->label_smoothing,
                             .dropout = o->dropout,
                             .schedule = (pt_schedule)o->schedule,
-                            .steps = o->steps,
+                            .steps = o->steps / o->accum,
+                            .accum = o->accum,
                             .warmup = o->warmup,
                             .augment = o->augment,
                             .gather_rows = o->gather_rows};
@@ -183,6 +184,23 @@ static int labelled(const run *r, int n)
     return 0;
 }
 
+/* What became of the other batches of its step. */
+static void say_left_out(const run *r, int64_t batch)
+{
+    int64_t first = batch - batch % r->o->accum;
+    if (r->last.voided)
+        fprintf(stderr,
+                "pointtrain: the batches %lld to %lld take no optimiser step: their gradient of "
+                "%lld points is discarded\n",
+                (long long)first, (long long)batch, (long long)r->last.voided);
+    else
+        fprintf(stderr,
+                "pointtrain: batch %lld is left out of the optimiser step of the batches "
+                "%lld to %lld%s\n",
+                (long long)batch, (long long)first, (long long)(first + r->o->accum - 1),
+                r->last.stepped ? ", which was taken" : "");
+}
+
 /* Loads and trains one batch; the result and ledger go to the log. */
 static pt_status one_batch(run *r)
 {
@@ -217,13 +235,15 @@ static pt_status one_batch(run *r)
         r->last.trained = ledger.count[PT_FATE_TRAINED];
     } else if (r->last.overflow) {
         fprintf(stderr,
-                "pointtrain: batch %lld: the gradient overflowed at a loss scale of %g; no "
+                "pointtrain: %s %lld: the gradient overflowed at a loss scale of %g; no "
                 "optimiser step, the scale is %g now\n",
-                (long long)batch, r->last.loss_scale, r->trainer->scaler.scale);
-    } else if (!r->last.stepped) {
-        fprintf(stderr, "pointtrain: batch %lld: every point was dropped, no optimiser step\n",
-                (long long)batch);
+                r->o->accum > 1 ? "the batches up to" : "batch", (long long)batch,
+                r->last.loss_scale, r->trainer->scaler.scale);
+    } else if (!r->last.stepped && (batch + 1) % r->o->accum == 0) {
+        fprintf(stderr, "pointtrain: %s %lld: every point was dropped, no optimiser step\n",
+                r->o->accum > 1 ? "the batches up to" : "batch", (long long)batch);
     }
+    if (st != PT_OK && r->o->accum > 1) say_left_out(r, batch);
     if (st == PT_OK && r->o->norm == PT_NORM_BATCH && !r->last.frozen && !r->warned_few &&
         r->last.coarsest && r->last.coarsest < FEW_VOXELS) {
         fprintf(

@@ -86,6 +86,12 @@ pt_status pt_trainer_open(const pt_trainer_options *o, pt_trainer **out)
             goto done;
         }
     }
+    if (pt_accum_of(o) > 1) {
+        void *p = NULL;
+        TRY(pt_mem_alloc(&t->device, t->net->nparams, sizeof(real), "trainer/accum", &p));
+        t->net->accum = p;
+        TRY(pt_zero(&t->device, p, t->net->nparams * sizeof(real)));
+    }
     t->halo = pt_net_halo(&o->net);
     TRY(pt_device_sync(&t->device));
     pt_watch_state(t);
@@ -130,6 +136,7 @@ static pt_status op_attempt(void *user, pt_fragment *f, pt_attempt *got)
     TRY(pt_stage_up(&t->device, f, &b->augment));
     memset(&b->pass, 0, sizeof b->pass);
     b->pass.divisor = b->divisor;
+    b->pass.grad_divisor = b->grad_divisor;
     b->pass.scale = t->scaler.scale;
     b->pass.backward = !b->evaluate;
     b->pass.inference = b->evaluate;
@@ -273,75 +280,6 @@ static void op_before_retry(void *user, const pt_fragment *next, const pt_queue 
     pt_probe_retry(&h, sizeof h);
 }
 
-/* The state before the batch, whatever was committed of it. */
-static void roll_back(pt_trainer *t)
-{
-    pt_error cause = *pt_error_last();
-    cudaGetLastError();
-    pt_net_zero_grad(
-        t->net); /* on a dead context this fails, and nothing can be used again anyway */
-    if (t->net->nrunning)
-        cudaMemcpyAsync(t->net->running, t->running_before, t->net->nrunning * sizeof(real),
-                        cudaMemcpyDeviceToDevice, t->device.stream);
-    pt_device_sync(&t->device);
-    pt_error_restore(&cause);
-}
-
-static pt_status start_batch(pt_trainer *t, pt_batch_result *out)
-{
-    pt_status st = PT_OK;
-    pt_phase_set(PT_PHASE_LOAD);
-    TRY(pt_mem_release(&t->device));
-    t->baseline = pt_mem_held(&t->device);
-    pt_mem_peak(&t->device, 1);
-    TRY(pt_net_zero_grad(t->net));
-    if (t->net->nrunning)
-        TRY(PT_CUDA(cudaMemcpyAsync(t->running_before, t->net->running,
-                                    t->net->nrunning * sizeof(real), cudaMemcpyDeviceToDevice,
-                                    t->device.stream)));
-    out->bytes_baseline = t->baseline;
-done:
-    return st;
-}
-
-/* The running statistics of batch norm, from those before the batch: can be repeated. */
-static pt_status learn_statistics(pt_trainer *t, pt_batch_result *out)
-{
-    size_t n = t->net->nrunning;
-    pt_status st = PT_OK;
-    pt_phase_set(PT_PHASE_COMMIT);
-    TRY(pt_trainer_read(t, t->running_before, n, t->running_host));
-    pt_moments_running(&t->moments, PT_NORM_MOMENTUM, t->running_host, t->running_host + n);
-    TRY(pt_trainer_write(t, t->net->running, n, t->running_host + n));
-    out->biased = t->moments.pieces > 1 || out->recover.splits_space > 0;
-    if (out->biased) out->bias = pt_moments_bias(&t->moments, PT_NORM_EPSILON);
-done:
-    return st;
-}
-
-static pt_status step_once(pt_trainer *t, pt_batch_result *out)
-{
-    pt_phase_set(PT_PHASE_STEP);
-    pt_status st = pt_optimizer_step(t->net, &t->optimizer, out->lr, t->o.clip, 1 / t->scaler.scale,
-                                     &out->grad_norm);
-    if (st != PT_ERR_NAN || !pt_scaler_overflow(&t->scaler)) return st;
-    pt_error_clear();
-    out->overflow = 1;
-    return PT_OK;
-}
-
-/* Runs op, and once more when it failed for memory: neither of the two that come here allocates,
- * and each either happens whole or not at all. */
-static pt_status twice(pt_trainer *t, pt_batch_result *out,
-                       pt_status (*op)(pt_trainer *, pt_batch_result *))
-{
-    pt_status st = op(t, out);
-    if (st != PT_ERR_DEVICE || pt_classify(pt_error_last()) != PT_CLASS_OOM) return st;
-    cudaGetLastError();
-    if ((st = pt_mem_release(&t->device)) != PT_OK) return st;
-    return op(t, out);
-}
-
 static pt_status op_noted(void *user, pt_fragment *f, pt_attempt *got)
 {
     pt_note_begin(user, f);
@@ -361,14 +299,14 @@ pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t
     pt_fragment *whole = NULL;
     pt_batch b = {.t = t, .out = out, .augment = {t->o.seed, (uint64_t)t->step, t->o.augment}};
     pt_recover_ops ops = pt_batch_ops;
-    double start = pt_now();
+    double start = pt_now(), weight = 0;
     ops.user = &b;
     memset(out, 0, sizeof *out);
     *ledger = (pt_ledger){0};
     pt_probe_step_begin();
-    t->optimizer.launched = 0;
+    t->optimizer.launched = t->accum.launched = 0;
     pt_moments_reset(&t->moments);
-    out->lr = pt_learning_rate(&t->o, t->step);
+    out->lr = pt_learning_rate(&t->o, t->step / pt_accum_of(&t->o));
     out->loss_scale = t->scaler.scale;
     int64_t *sizes = calloc((size_t)n, sizeof *sizes);
     if (!sizes) return pt_fail(PT_ERR_HOST, "no host memory for a batch of %d scenes", n);
@@ -379,9 +317,11 @@ pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t
     pt_probe_bound(pt_recover_bound(sizes, n, t->o.split));
     TRY(pt_ledger_open(ledger, sizes, n));
     TRY(pt_fragment_join(scenes, keys, n, t->o.net.classes, pt_class_weights_of(&t->o), &whole));
-    b.divisor = pt_fragment_valid_weight(whole);
+    weight = b.divisor = pt_fragment_valid_weight(whole);
     if (b.divisor <= 0) b.divisor = 1; /* nothing has a weight: the loss and its gradient are 0 */
-    TRY(twice(t, out, start_batch));
+    b.grad_divisor = t->accum.batches ? t->accum.divisor : b.divisor;
+    t->accum.offered = b.grad_divisor;
+    TRY(pt_twice(t, out, pt_start_batch));
     pt_recover_options ro = {.split = {t->o.split, t->halo, PT_HALF_WORTH},
                              .on_floor = t->o.on_floor,
                              .gather_small = PT_SMALL_GATHER_ROWS,
@@ -390,18 +330,16 @@ pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t
     whole = NULL;
     TRY(pt_recover_batch(&ops, &ro, given, ledger, &out->recover));
     if (ledger->count[PT_FATE_TRAINED] > 0) {
-        if (t->net->nmoments) TRY(twice(t, out, learn_statistics));
+        if (t->net->nmoments) TRY(pt_twice(t, out, pt_learn_statistics));
         out->frozen = b.frozen == 2;
-        if (t->hooks.before_step) t->hooks.before_step(t->hooks.user);
-        TRY(twice(t, out, step_once));
-        out->stepped = !out->overflow;
-        if (out->stepped) pt_scaler_good(&t->scaler, t->o.net.amp);
     }
+    TRY(pt_step_batch(t, weight, ledger->count[PT_FATE_TRAINED], out));
 done:
     pt_fragment_free(whole);
     free(sizes);
-    if (st != PT_OK || out->overflow) roll_back(t);
-    if (out->overflow) pt_ledger_fail(ledger, PT_FATE_OVERFLOW);
+    if (st != PT_OK || out->overflow) pt_roll_back(t);
+    if (st != PT_OK) pt_step_without(t, out);
+    if (out->overflow && st == PT_OK) pt_ledger_fail(ledger, PT_FATE_OVERFLOW);
     t->step++;
     out->trained = ledger->count[PT_FATE_TRAINED];
     out->dropped = pt_ledger_dropped(ledger);

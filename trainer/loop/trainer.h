@@ -28,10 +28,27 @@ typedef struct pt_trainer_options {
     int weighted;                  /* classes have the weights below, and not all 1 */
     real class_weight[PT_MAX_CLASSES];
     pt_schedule schedule;
-    int64_t steps, warmup; /* of the schedule */
+    int64_t steps, warmup; /* of the schedule, in optimiser steps */
+    int accum;             /* batches an optimiser step; 0: 1 */
     float augment;         /* strength 0..1 */
     int64_t gather_rows;   /* rows of the gather workspace; 0: no limit */
 } pt_trainer_options;
+
+static inline int64_t pt_accum_of(const pt_trainer_options *o)
+{
+    return o->accum > 1 ? o->accum : 1;
+}
+
+/* The batches of a step so far. Batch b belongs to step b / accum, whatever became of it. All of
+ * them divide their gradients by one number, which the first brings, and the step multiplies by
+ * divisor / weight: together they are the gradient of one batch of all their scenes. A batch that
+ * failed is not among them; what was dropped of one counts in its weight. */
+typedef struct pt_accum {
+    int64_t batches, points; /* points that were trained */
+    double divisor, weight;  /* weight: sum of the batches' valid weights */
+    double offered;          /* divisor, should the batch in progress be the first */
+    int launched;            /* an addition is on its way and was not yet waited for */
+} pt_accum;
 
 struct pt_batch_result;
 /* What tests look at and change; every entry may be NULL. */
@@ -67,6 +84,8 @@ typedef struct pt_batch_result {
     int regrouped;       /* a fragment was trained with smaller chunks: other rounding */
     int stepped;         /* 0: everything was dropped or overflowed, no optimiser step */
     int overflow;        /* of the gradient, in fp16 */
+    int64_t accumulated; /* batches in the step so far, this one included */
+    int64_t voided;      /* points of earlier batches whose step was not taken after all */
     double loss_scale;   /* that the batch had */
     int64_t confusion[PT_MAX_CLASSES * PT_MAX_CLASSES];
     int64_t coarsest; /* fewest voxels that a norm saw */
@@ -84,7 +103,8 @@ typedef struct pt_trainer {
     real *running_before; /* running statistics at the start of the batch */
     real *running_host;   /* of batch norm: [2, nrunning] to compute them in */
     pt_moments moments;   /* of the committed pieces of a batch */
-    int64_t step;         /* batches seen: the position in the schedule */
+    pt_accum accum;
+    int64_t step; /* batches seen; the position in the schedule is step / accum */
     int halo;
     size_t baseline;
     pt_hooks hooks;
@@ -97,8 +117,9 @@ void pt_trainer_close(pt_trainer *t);
 /* One batch. keys[i]: number of scene i in the data set. The ledger is opened here and the caller's
  * to close (pt_ledger_close), also on failure. On failure parameters, moments and running
  * statistics are as before, the gradient is zero, and t->step has advanced, so that the caller may
- * go on. A gradient that overflows in fp16 is no failure: the batch takes no step, its points are
- * in the ledger as such, running statistics are as before, and the next batch has a smaller scale.
+ * go on; where it was the last batch of a step, the others of it have taken that step. A gradient
+ * that overflows in fp16 is no failure: the batch takes no step, its points are in the ledger as
+ * such, running statistics are as before, and the next batch has a smaller scale.
  */
 pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t *keys, int n,
                            pt_ledger *ledger, pt_batch_result *out);

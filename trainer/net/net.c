@@ -178,6 +178,7 @@ void pt_net_free(pt_net *n)
     pt_mem_free(n->device, n->param);
     pt_mem_free(n->device, n->grad);
     pt_mem_free(n->device, n->scratch);
+    pt_mem_free(n->device, n->accum);
     pt_mem_free(n->device, n->narrow);
     pt_mem_free(n->device, n->running);
     pt_mem_free(n->device, n->moments_device);

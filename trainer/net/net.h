@@ -38,6 +38,7 @@ typedef struct pt_net {
     real *param;       /* device [nparams] */
     real *grad;        /* device [nparams]: accumulated over the committed fragments of a batch */
     real *scratch;     /* device [nparams]: of the attempt in progress */
+    real *accum;       /* device [nparams]: what a step takes instead of grad; NULL: grad itself */
     uint16_t *narrow;  /* device [nparams]: param as options.amp says, made anew by each pass */
     /* BN running statistics, device, NULL unless norm is batch or frozen: mean then variance */
     real *running; /* device [nrunning], changed once a batch by pt_moments_running */
@@ -60,6 +61,7 @@ int pt_net_halo(const pt_net_options *o);
 typedef struct pt_pass {
     /* in */
     double divisor;      /* valid weight of the whole batch, > 0 */
+    double grad_divisor; /* of the gradient; 0: divisor */
     double scale;        /* of the gradient, against underflow in 16 bits; 0: 1 */
     double smoothing;    /* share of a target that is spread over all classes, 0: none */
     double dropout;      /* rate at which channels before the head are left out, 0: none */
@@ -116,9 +118,9 @@ typedef struct pt_optimizer {
 /* All that its steps need is allocated here. */
 pt_status pt_optimizer_create(pt_net *n, pt_optimizer_kind kind, pt_optimizer *out);
 void pt_optimizer_free(pt_net *n, pt_optimizer *o);
-/* One step with n->grad * unscale, clipped to global norm `clip` (0: not). Either all of it happens
- * or, on error, parameters and moments are as before. *norm (may be NULL) receives the norm before
- * the clip. A non-finite norm is PT_ERR_NAN and changes nothing. */
+/* One step with n->grad (n->accum, where there is one) * unscale, clipped to global norm `clip` (0:
+ * not). Either all of it happens or, on error, parameters and moments are as before. *norm (may be
+ * NULL) receives the norm before the clip. A non-finite norm is PT_ERR_NAN and changes nothing. */
 pt_status pt_optimizer_step(pt_net *n, pt_optimizer *o, double lr, double clip, double unscale,
                             double *norm);
 

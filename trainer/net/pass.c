@@ -141,6 +141,7 @@ static pt_status loss(pt_run *r, real *logits, const real *class_weight, pt_pass
     int classes = r->net->options.classes;
     int64_t v = r->levels.v[0];
     size_t cells = (size_t)(classes * classes);
+    double grad_divisor = pass->grad_divisor > 0 ? pass->grad_divisor : pass->divisor;
     unsigned long long *confusion = NULL;
     double *each = NULL, *total = NULL, *tmp = NULL;
     pt_status st = PT_OK;
@@ -153,8 +154,8 @@ static pt_status loss(pt_run *r, real *logits, const real *class_weight, pt_pass
     TRY(pt_dnn_log_softmax(d, v, classes, logits, logits));
     if (pass->predict) TRY(predict(r, logits, pass));
     TRY(pt_k_loss(d, v, classes, logits, r->levels.count, class_weight, pass->divisor,
-                  pass->divisor / (pass->scale > 0 ? pass->scale : 1), pass->smoothing, logits,
-                  each, confusion));
+                  grad_divisor / (pass->scale > 0 ? pass->scale : 1), pass->smoothing, logits, each,
+                  confusion));
     TRY(pt_k_sum(d, v, each, total, tmp));
     TRY(pt_copy_down(d, &pass->loss, total, sizeof pass->loss));
     TRY(pt_copy_down(d, pass->confusion, confusion, cells * sizeof *confusion));
