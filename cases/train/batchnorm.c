@@ -37,7 +37,7 @@ static pt_fragment *whole_of(rig *r)
     pt_augment a = {r->t->o.seed, (uint64_t)r->start.step, r->t->o.augment};
     ck_assert_int_eq(pt_fragment_join(r->scene, r->key, r->o.scenes, PT_ROOM_CLASSES, NULL, &f),
                      PT_OK);
-    ck_assert_int_eq(pt_stage_up(&r->t->device, f, &a), PT_OK);
+    ck_assert_int_eq(pt_stage_up(&r->t->device, f, &a, PT_DEVICE_ALL), PT_OK);
     return f;
 }
 
@@ -64,8 +64,9 @@ static void cudnn_says(rig *r, real *out)
     const real one = 1, zero = 0;
     cudnnTensorDescriptor_t x, bn;
     size_t bytes = sizeof(real) * 2 * (size_t)k->cout;
+    const pt_source source = {&f->device, NULL, &f->shape};
     pt_arena_init(&run.arena, d);
-    ck_assert_int_eq(pt_voxelise(&run.arena, &f->device, &f->shape, &run.levels), PT_OK);
+    ck_assert_int_eq(pt_voxelise(&run.arena, &source, &run.levels), PT_OK);
     int64_t v = run.levels.v[0];
     run.at[0].x = run.levels.feature;
     run.gather_in = take(&run, 100 * k->cin, sizeof(real));

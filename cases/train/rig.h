@@ -20,6 +20,7 @@ typedef struct rig_options {
     int width0; /* channels of level 0; the others are 2 and 4 times it. Default 8 */
     pt_optimizer_kind optimizer;
     int accum; /* default 1 */
+    pt_device_fields device_fields;
     double clip, smoothing, dropout;
     const real *class_weight; /* [PT_ROOM_CLASSES]; default: all 1 */
 } rig_options;

@@ -51,6 +51,11 @@ static const entry table[] = {
     {"seed", SEED, F(seed), 0, 0, 0, T | E | P | I, "N", "of everything random (1)"},
     {"allocator", WORD, F(allocator), 0, 0, "caching direct", T | E | P, "KIND",
      "caching | direct: one cudaMalloc a tensor (caching)"},
+    {"device-fields", WORD, F(device_fields), 0, 0, "all x", T | E | P, "WHICH",
+     "all | x: what of a batch lies on the device while no layer asks for it. all:\n"
+     "coord, feature, label, own, slot, point, voxel, scene, class_weight; x: feature\n"
+     "alone, the others lie on the host: coord, slot, voxel, label and own are fetched\n"
+     "to make voxels, scene for dropout, class_weight for the loss, point never (all)"},
     {"norm", WORD, F(norm), 0, 0, "layer frozen batch", T, "KIND",
      "layer | frozen | batch (layer)"},
     {"norm-on-split", WORD, F(norm_on_split), 0, 0, "batch frozen", T, "WHAT",

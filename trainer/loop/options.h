@@ -17,8 +17,8 @@ typedef struct pt_options {
     float voxel, augment;
     double lr, weight_decay, momentum, clip, label_smoothing, dropout,
         max_dropped; /* max_dropped: a share, 0.01 = 1 % */
-    int allocator, norm, split, on_floor, on_error, on_nan, schedule, optimizer, amp,
-        norm_on_split; /* of their enums */
+    int allocator, norm, split, on_floor, on_error, on_nan, schedule, optimizer, amp, norm_on_split,
+        device_fields; /* of their enums */
 } pt_options;
 
 /* 1: go on with *o. 0: the process ends with *code; what to say has been said. */

@@ -101,6 +101,7 @@ static pt_status open_all(run *r)
                             .allocator = (pt_allocator_kind)o->allocator,
                             .split = (pt_split_mode)o->split,
                             .on_floor = (pt_on_floor)o->on_floor,
+                            .device_fields = (pt_device_fields)o->device_fields,
                             .norm_on_split = (pt_norm_on_split)o->norm_on_split,
                             .seed = o->seed,
                             .lr = o->lr,

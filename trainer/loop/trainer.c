@@ -133,7 +133,7 @@ static pt_status op_attempt(void *user, pt_fragment *f, pt_attempt *got)
     pt_trainer *t = b->t;
     pt_status st = PT_OK;
     if (t->hooks.before_attempt) t->hooks.before_attempt(t->hooks.user, f);
-    TRY(pt_stage_up(&t->device, f, &b->augment));
+    TRY(pt_stage_up(&t->device, f, &b->augment, t->o.device_fields));
     memset(&b->pass, 0, sizeof b->pass);
     b->pass.divisor = b->divisor;
     b->pass.grad_divisor = b->grad_divisor;
@@ -141,6 +141,7 @@ static pt_status op_attempt(void *user, pt_fragment *f, pt_attempt *got)
     b->pass.backward = !b->evaluate;
     b->pass.inference = b->evaluate;
     b->pass.predict = b->predicted != NULL;
+    b->pass.host = &f->host;
     if (!b->evaluate) { /* a net is measured without */
         b->pass.smoothing = t->o.smoothing;
         b->pass.dropout = t->o.dropout;

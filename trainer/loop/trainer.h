@@ -5,6 +5,7 @@
 #include "loop/scaler.h"
 #include "net/net.h"
 #include "recovery/recover.h"
+#include "recovery/stage.h"
 
 typedef enum pt_schedule { PT_LR_CONSTANT, PT_LR_COSINE, PT_LR_POLY, PT_LR_ONECYCLE } pt_schedule;
 
@@ -19,6 +20,7 @@ typedef struct pt_trainer_options {
     pt_split_mode split;
     pt_on_floor on_floor;
     pt_norm_on_split norm_on_split;
+    pt_device_fields device_fields;
     uint64_t seed;
     pt_optimizer_kind optimizer;
     double lr, weight_decay, clip; /* clip 0: none */

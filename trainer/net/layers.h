@@ -54,7 +54,17 @@ typedef struct pt_levels {
     int keep_own;               /* in */
 } pt_levels;
 
-pt_status pt_voxelise(pt_arena *a, const pt_fields *f, const pt_shape *shape, pt_levels *out);
+/* A field for a layer that needs it: where it lies on the device, or its copy from the host in the
+ * arena, until it is given back. */
+typedef struct pt_source {
+    const pt_fields *device; /* NULL fields are on the host */
+    const pt_fields *host;
+    const pt_shape *shape;
+} pt_source;
+pt_status pt_source_take(pt_arena *a, const pt_source *s, pt_field f, void **out);
+void pt_source_give(pt_arena *a, const pt_source *s, pt_field f, void *taken);
+
+pt_status pt_voxelise(pt_arena *a, const pt_source *source, pt_levels *out);
 
 /* Everything of one pass. */
 typedef struct pt_run {
@@ -62,8 +72,9 @@ typedef struct pt_run {
     pt_arena arena;
     pt_levels levels;
     int64_t points;
-    const pt_pass *pass;          /* as the caller wants it */
-    const int32_t *scene;         /* device: position in the batch, of each slot */
+    const pt_pass *pass; /* as the caller wants it */
+    pt_source source;
+    const int32_t *scene;         /* device: position in the batch, of each slot; of dropout */
     int given;                    /* batch norm by its running statistics */
     int moments;                  /* what it learns of the batch is wanted */
     int64_t gather_rows;          /* rows of the workspace */

@@ -60,17 +60,18 @@ int pt_net_halo(const pt_net_options *o);
 
 typedef struct pt_pass {
     /* in */
-    double divisor;      /* valid weight of the whole batch, > 0 */
-    double grad_divisor; /* of the gradient; 0: divisor */
-    double scale;        /* of the gradient, against underflow in 16 bits; 0: 1 */
-    double smoothing;    /* share of a target that is spread over all classes, 0: none */
-    double dropout;      /* rate at which channels before the head are left out, 0: none */
-    uint64_t seed, step; /* key the dropout, with scene and voxel */
-    int64_t gather_rows; /* rows a gather workspace may have; 0: as many as needed */
-    int backward;        /* 0: forward and loss only (validation, finite differences) */
-    int inference;       /* 1: batch norm by its running statistics, and nothing is learnt */
-    int frozen;          /* 1: batch norm by its running statistics, which are constants */
-    int predict;         /* 1: also the class of every point */
+    double divisor;        /* valid weight of the whole batch, > 0 */
+    double grad_divisor;   /* of the gradient; 0: divisor */
+    double scale;          /* of the gradient, against underflow in 16 bits; 0: 1 */
+    double smoothing;      /* share of a target that is spread over all classes, 0: none */
+    double dropout;        /* rate at which channels before the head are left out, 0: none */
+    uint64_t seed, step;   /* key the dropout, with scene and voxel */
+    int64_t gather_rows;   /* rows a gather workspace may have; 0: as many as needed */
+    int backward;          /* 0: forward and loss only (validation, finite differences) */
+    int inference;         /* 1: batch norm by its running statistics, and nothing is learnt */
+    int frozen;            /* 1: batch norm by its running statistics, which are constants */
+    int predict;           /* 1: also the class of every point */
+    const pt_fields *host; /* fields that are NULL on the device, fetched when a layer needs them */
     /* out */
     double loss;      /* this fragment's share: sum / divisor */
     int64_t voxels;   /* level 0 */
@@ -82,10 +83,11 @@ typedef struct pt_pass {
     int did_forward, did_backward; /* passes that were run to the end: what a failure wasted */
 } pt_pass;
 
-/* Voxelise, forward, loss, backward of one fragment whose fields lie on the device. Parameter
- * gradients go to n->scratch (overwritten, from zero), what batch norm learns to n->moments;
- * n->grad and n->running are not touched. Everything allocated on the way is freed before it
- * returns, also on failure. A NaN or infinite loss is PT_ERR_NAN. Waits for the device. */
+/* Voxelise, forward, loss, backward of one fragment, whose features lie on the device, and its
+ * other fields there or in pass->host. Parameter gradients go to n->scratch (overwritten, from
+ * zero), what batch norm learns to n->moments; n->grad and n->running are not touched. Everything
+ * allocated on the way is freed before it returns, also on failure. A NaN or infinite loss is
+ * PT_ERR_NAN. Waits for the device. */
 pt_status pt_net_pass(pt_net *n, const pt_fields *fields, const pt_shape *shape, pt_pass *pass);
 
 pt_status pt_net_zero_grad(pt_net *n); /* once per batch, never per fragment */

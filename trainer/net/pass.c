@@ -135,7 +135,7 @@ done:
 }
 
 /* logits are overwritten by their log-softmax, then by their gradient. */
-static pt_status loss(pt_run *r, real *logits, const real *class_weight, pt_pass *pass)
+static pt_status loss(pt_run *r, real *logits, pt_pass *pass)
 {
     pt_device *d = r->net->device;
     int classes = r->net->options.classes;
@@ -144,6 +144,7 @@ static pt_status loss(pt_run *r, real *logits, const real *class_weight, pt_pass
     double grad_divisor = pass->grad_divisor > 0 ? pass->grad_divisor : pass->divisor;
     unsigned long long *confusion = NULL;
     double *each = NULL, *total = NULL, *tmp = NULL;
+    void *class_weight;
     pt_status st = PT_OK;
     NEW(each, v, double, "loss/voxel");
     NEW(total, 1, double, "loss/total");
@@ -153,9 +154,11 @@ static pt_status loss(pt_run *r, real *logits, const real *class_weight, pt_pass
     TRY(pt_zero(d, confusion, cells * sizeof *confusion));
     TRY(pt_dnn_log_softmax(d, v, classes, logits, logits));
     if (pass->predict) TRY(predict(r, logits, pass));
+    TRY(pt_source_take(&r->arena, &r->source, PT_FIELD_class_weight, &class_weight));
     TRY(pt_k_loss(d, v, classes, logits, r->levels.count, class_weight, pass->divisor,
                   grad_divisor / (pass->scale > 0 ? pass->scale : 1), pass->smoothing, logits, each,
                   confusion));
+    pt_source_give(&r->arena, &r->source, PT_FIELD_class_weight, class_weight);
     TRY(pt_k_sum(d, v, each, total, tmp));
     TRY(pt_copy_down(d, &pass->loss, total, sizeof pass->loss));
     TRY(pt_copy_down(d, pass->confusion, confusion, cells * sizeof *confusion));
@@ -238,12 +241,17 @@ pt_status pt_net_pass(pt_net *net, const pt_fields *fields, const pt_shape *shap
     r->levels.keep_member = pass->predict;
     r->levels.keep_key = pass->dropout > 0;
     r->pass = pass;
-    r->scene = fields->scene;
+    r->source = (pt_source){fields, pass->host, shape};
     r->given = net->options.norm == PT_NORM_FROZEN || pass->inference || pass->frozen;
     r->moments = net->moments && !pass->inference;
     r->levels.keep_own = r->moments;
     r->points = shape->points;
-    TRY(pt_voxelise(&r->arena, fields, shape, &r->levels));
+    TRY(pt_voxelise(&r->arena, &r->source, &r->levels));
+    if (pass->dropout > 0) {
+        void *scene;
+        TRY(pt_source_take(&r->arena, &r->source, PT_FIELD_scene, &scene));
+        r->scene = scene;
+    }
     pass->voxels = r->levels.v[0];
     pass->pairs = r->levels.same[0].start[27];
     pass->coarsest = r->levels.v[PT_LEVELS - 1];
@@ -255,7 +263,7 @@ pt_status pt_net_pass(pt_net *net, const pt_fields *fields, const pt_shape *shap
                          net->nmoments * sizeof *net->moments));
     pass->did_forward = 1;
     pt_phase_set(PT_PHASE_LOSS);
-    TRY(loss(r, logits, fields->class_weight, pass));
+    TRY(loss(r, logits, pass));
     if (pass->backward) {
         pt_phase_set(PT_PHASE_BACKWARD);
         TRY(backward(r, logits));
