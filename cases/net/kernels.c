@@ -649,6 +649,7 @@ END_TEST
 START_TEST(augmentation_matches_and_is_keyed_by_point)
 {
     open_device();
+    int dropped = 0;
     for (int step = 0; step < 12; step++) {
         int64_t n = 257, point0 = step % 2 ? 4000000000 : 17;
         uint64_t seed = 0x123456789abcdefu * (uint64_t)(step + 1), at = (uint64_t)step << 33 | 5;
@@ -665,18 +666,53 @@ START_TEST(augmentation_matches_and_is_keyed_by_point)
         }
         float *dc = UP(coord, 3 * n);
         real *df = UP(feature, n * PT_FEATURES);
-        ran(pt_k_augment(&D, n, seed, at, 3, point0, strength, voxel, dc, df));
+        float elastic = step % 4 < 2 ? 0 : 3.5f, drop = step < 6 ? 0 : 0.5f;
+        ran(pt_k_augment(&D, n, seed, at, 3, point0, strength, voxel, dc, df, elastic, drop));
         DOWN(dc, got, 3 * n);
         DOWN(df, feature, n * PT_FEATURES);
-        ref_augment(n, seed, at, 3, point0, strength, voxel, wc, wf);
+        ref_augment(n, seed, at, 3, point0, strength, voxel, wc, wf, elastic, drop);
+        dropped += step >= 6 && feature[0] == 0;
         close_to(feature, wf, scale, n * PT_FEATURES, 2, "augment (feature)", n);
         for (int64_t i = 0; i < 3 * n; i++)
-            /* two products of at most 5.5 each; the angle, up to 2 pi, has 3 roundings, the sine 2
-             * ulp more: 11 * (2 pi * 3 + 2 + 4) of them */
-            ck_assert_msg(fabsl(got[i] - wc[i]) <= 275 * FLT_EPSILON,
+            /* two products of at most 5.9 each; the angle, up to 2 pi, has 3 roundings, the sine 2
+             * ulp more: 12 * (2 pi * 3 + 2 + 4) of
+             * them; the distortion, 0.35 at most, has 8 sums of 6 roundings */
+            ck_assert_msg(fabsl(got[i] - wc[i]) <= 320 * FLT_EPSILON,
                           "step %d: coordinate %lld is %.9g, not %.9Lg", step, (long long)i, got[i],
                           wc[i]);
         free(coord), free(got), free(wc), free(wf), free(scale), free(feature);
+    }
+    ck_assert_msg(dropped > 0 && dropped < 6, "colour was dropped in %d of 6 scenes", dropped);
+}
+END_TEST
+
+/* Smooth: points that touch move alike, those of other cells otherwise; and as far as asked for. */
+START_TEST(elastic_distortion_is_smooth_and_as_far_as_asked_for)
+{
+    enum { N = 4000 };
+    open_device();
+    for (int step = 0; step < 4; step++) {
+        static float coord[3 * N], got[3 * N];
+        real *feature = reals(N * PT_FEATURES, 0, 1);
+        double most = 0, jump = 0;
+        for (int i = 0; i < 3 * N; i++) coord[i] = i % 3 ? 0.7f : 0.01f * (float)(i / 3) - 20;
+        float *dc = UP(coord, 3 * N);
+        real *df = UP(feature, N * PT_FEATURES);
+        ran(pt_k_augment(&D, N, 5, (uint64_t)step, 9, 0, 0, 0.1f, dc, df, 4, 0));
+        DOWN(dc, got, 3 * N);
+        GONE(df);
+        for (int i = 0; i < 3 * N; i++) {
+            double d = (double)got[i] - (double)coord[i];
+            most = fmax(most, fabs(d));
+            if (i >= 3) jump = fmax(jump, fabs(d - ((double)got[i - 3] - (double)coord[i - 3])));
+        }
+        printf("moved by up to %.3g, of neighbours by up to %.2g otherwise\n", most, jump);
+        ck_assert_double_le(most, 0.4 + 1e-5); /* 4 voxels of 0.1 */
+        ck_assert_double_gt(most, 0.1);
+        /* a step of 0.01 in a cell of 1.6, over which a displacement changes by 0.8 at most */
+        ck_assert_double_le(jump, 0.8 * 0.01 / 1.6 + 1e-5);
+        ck_assert_double_gt(jump, 1e-4);
+        free(feature);
     }
 }
 END_TEST

@@ -34,7 +34,8 @@ static void same(const real *a, const real *b, size_t n, const char *what)
 static pt_fragment *whole_of(rig *r)
 {
     pt_fragment *f;
-    pt_augment a = {r->t->o.seed, (uint64_t)r->start.step, r->t->o.augment};
+    pt_augment a = {
+        .seed = r->t->o.seed, .step = (uint64_t)r->start.step, .strength = r->t->o.augment};
     ck_assert_int_eq(pt_fragment_join(r->scene, r->key, r->o.scenes, PT_ROOM_CLASSES, NULL, &f),
                      PT_OK);
     ck_assert_int_eq(pt_stage_up(&r->t->device, f, &a, PT_DEVICE_ALL), PT_OK);

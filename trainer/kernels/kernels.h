@@ -136,7 +136,8 @@ pt_status pt_k_sgd(pt_device *d, int64_t n, const pt_sgd_scalars *s, const real 
 
 /* ---- augment.cu: see pt_augment_points in net.h ---- */
 pt_status pt_k_augment(pt_device *d, int64_t n, uint64_t seed, uint64_t step, uint32_t scene,
-                       int64_t point0, float strength, float voxel, float *coord, real *feature);
+                       int64_t point0, float strength, float voxel, float *coord, real *feature,
+                       float elastic, float colour_drop);
 
 #ifdef __cplusplus
 }

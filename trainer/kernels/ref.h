@@ -84,6 +84,7 @@ void ref_sgd(int64_t n, const pt_sgd_scalars *s, const real *grad, const uint8_t
 /* ---- ref_augment.c: in place ---- */
 void ref_philox(uint32_t counter[4], uint32_t key0, uint32_t key1); /* counter -> four numbers */
 void ref_augment(int64_t n, uint64_t seed, uint64_t step, uint32_t scene, int64_t point0,
-                 float strength, float voxel, wide *coord, wide *feature);
+                 float strength, float voxel, wide *coord, wide *feature, float elastic,
+                 float colour_drop);
 
 #endif

@@ -116,6 +116,8 @@ static pt_status open_all(run *r)
                             .accum = o->accum,
                             .warmup = o->warmup,
                             .augment = o->augment,
+                            .elastic = o->elastic,
+                            .colour_drop = o->colour_drop,
                             .gather_rows = o->gather_rows};
     TRY(pt_class_weights(o->class_weights, r->data, &t));
     int most = PT_MAX_SCENES; /* of a batch */
@@ -219,6 +221,7 @@ static pt_status one_batch(run *r)
         int s = said ? first + i : pt_scene_at(r->o->seed, batch * n + i, count);
         r->key[i] = (uint32_t)s;
         TRY(pt_dataset_load(r->data, s, &r->scene[i]));
+        pt_thin(&r->scene[i], r->o->point_dropout, r->o->seed, (uint64_t)batch, r->key[i]);
     }
     double load = pt_now() - start;
     if (!r->warned && !labelled(r, n)) {

@@ -298,7 +298,10 @@ pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t
 {
     pt_status st = PT_OK;
     pt_fragment *whole = NULL;
-    pt_batch b = {.t = t, .out = out, .augment = {t->o.seed, (uint64_t)t->step, t->o.augment}};
+    pt_batch b = {
+        .t = t,
+        .out = out,
+        .augment = {t->o.seed, (uint64_t)t->step, t->o.augment, t->o.elastic, t->o.colour_drop}};
     pt_recover_ops ops = pt_batch_ops;
     double start = pt_now(), weight = 0;
     ops.user = &b;

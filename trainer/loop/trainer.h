@@ -30,10 +30,11 @@ typedef struct pt_trainer_options {
     int weighted;                  /* classes have the weights below, and not all 1 */
     real class_weight[PT_MAX_CLASSES];
     pt_schedule schedule;
-    int64_t steps, warmup; /* of the schedule, in optimiser steps */
-    int accum;             /* batches an optimiser step; 0: 1 */
-    float augment;         /* strength 0..1 */
-    int64_t gather_rows;   /* rows of the gather workspace; 0: no limit */
+    int64_t steps, warmup;      /* of the schedule, in optimiser steps */
+    int accum;                  /* batches an optimiser step; 0: 1 */
+    float augment;              /* strength 0..1 */
+    float elastic, colour_drop; /* see pt_augment */
+    int64_t gather_rows;        /* rows of the gather workspace; 0: no limit */
 } pt_trainer_options;
 
 static inline int64_t pt_accum_of(const pt_trainer_options *o)

@@ -220,7 +220,8 @@ pt_status pt_net_moments(const pt_net *n, pt_moments *out)
 pt_status pt_augment_points(pt_device *d, const pt_augment *a, uint32_t scene_key, int64_t point0,
                             int64_t n, float voxel, float *coord, real *feature)
 {
-    return a->strength > 0 ? pt_k_augment(d, n, a->seed, a->step, scene_key, point0, a->strength,
-                                          voxel, coord, feature)
-                           : PT_OK;
+    return a->strength > 0 || a->elastic > 0 || a->colour_drop > 0
+               ? pt_k_augment(d, n, a->seed, a->step, scene_key, point0, a->strength, voxel, coord,
+                              feature, a->elastic, a->colour_drop)
+               : PT_OK;
 }

@@ -98,11 +98,14 @@ pt_status pt_net_moments(const pt_net *n, pt_moments *out);
 
 /* Augments points in place on the device: rotation about z, scale, flip, jitter and colour of scene
  * `scene_key`, keyed by (seed, step, scene_key, point id), so that a retry repeats them. point0 is
- * the id of the first of the n points. strength 0: none. */
+ * the id of the first of the n points. strength 0: none of these. Elastic distortion and colour
+ * drop are apart. */
 typedef struct pt_augment {
     uint64_t seed;
     uint64_t step;
-    float strength; /* 0..1 */
+    float strength;    /* 0..1 */
+    float elastic;     /* largest displacement of the elastic distortion, in voxels; 0: none */
+    float colour_drop; /* chance that a scene has no colour */
 } pt_augment;
 pt_status pt_augment_points(pt_device *d, const pt_augment *a, uint32_t scene_key, int64_t point0,
                             int64_t n, float voxel, float *coord, real *feature);
