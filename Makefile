@@ -1,5 +1,5 @@
 # A thin front of CMake: each goal installs what is missing, configures and builds, then does its work.
-.PHONY: build test torture demo train-demo bisector coverage bench fuzz format clean
+.PHONY: build test torture demo train-demo bisector coverage bench bench-torch fuzz format clean
 PRESET = dev
 
 build:
@@ -27,6 +27,10 @@ bisector:
 
 bench: build
 	@python3 bench/bench.py
+
+# against PyTorch on the CPU: installs it into build/torch (some GB); 77 where it cannot be had
+bench-torch: build
+	@python3 bench/torch_step.py
 
 coverage:
 	@sh scripts/coverage.sh

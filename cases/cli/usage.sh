@@ -8,6 +8,7 @@ expect 2 "--steps -5: expected a whole number" "$bin/pointtrain" train --data ro
 expect 2 "--allocator pool: expected one of caching direct async" "$bin/pointtrain" train --data rooms:2 --allocator pool
 expect 2 "--optimizer adam: expected one of adamw sgd" "$bin/pointtrain" train --data rooms:2 --optimizer adam
 expect 2 "--momentum needs --optimizer sgd" "$bin/pointtrain" train --data rooms:2 --momentum 0.8
+expect 2 "--norm-on-split needs --norm batch" "$bin/pointtrain" train --data rooms:2 --norm-on-split frozen
 expect 2 "--dropout 1: expected a number from 0 to 0.99" "$bin/pointtrain" train --data rooms:2 --dropout 1
 expect 2 "rooms:0" "$bin/pointtrain" train --data rooms:0
 expect 2 "No such file" "$bin/pointtrain" train --data /nowhere.las

@@ -120,7 +120,7 @@ END_TEST
 #define HEAD "{\"oomt\":1,\"expect\":\"any\"}\n"
 static op_fixture *of_lines(const char *lines, int n, char *why)
 {
-    static char text[70000];
+    static char text[300000];
     uint64_t sum = 14695981039346656037u;
     for (const char *c = lines; *c; c++) sum = (sum ^ (unsigned char)*c) * 1099511628211u;
     snprintf(text, sizeof text,
@@ -159,16 +159,16 @@ START_TEST(hostile_files_are_refused)
         "7\n",
         "\n",
     };
-    char why[200], deep[5000], *big = malloc(66000);
+    char why[200], deep[5000], *big = malloc(270000);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         ck_assert_msg(of_lines(lines[i], 1, why) == NULL, "read: %s", lines[i]);
     memset(deep, '[', sizeof deep);
     memcpy(deep + sizeof deep - 2, "\n", 2);
     ck_assert(of_lines(deep, 1, why) == NULL);
-    memset(big, ' ', 66000);
+    memset(big, ' ', 270000);
     memcpy(big, "{\"e\":\"x\"", 8);
-    memcpy(big + 65990, "}\n", 3);
-    ck_assert(of_lines(big, 1, why) == NULL); /* a line of more than 64 KiB */
+    memcpy(big + 269990, "}\n", 3);
+    ck_assert(of_lines(big, 1, why) == NULL); /* a line of more than 256 KiB */
     ck_assert(parse("{\"oomt\":2}\n", 11, why, sizeof why) == NULL);
     ck_assert_msg(strstr(why, "later version") != NULL, "%s", why);
     free(big);

@@ -157,9 +157,29 @@ oomproof_mutant(half-backward-kept INVARIANT 1
   FAIL an_oom_in_the_middle_of_backward_gives_the_unsplit_gradient)
 oomproof_mutant(statistics-of-failures INVARIANT 1
   WHAT "a failed attempt changes the running statistics"
-  FILES trainer/net/norm.c SUITE oomonly PRECISION float
+  FILES trainer/loop/trainer.c SUITE oomonly PRECISION float
   PASS an_oom_from_the_allocator_is_recovered_exactly
   FAIL a_failed_attempt_leaves_no_trace_in_the_running_statistics)
+oomproof_mutant(step-by-one-weight INVARIANT 1
+  WHAT "a step of several batches is divided by the weight of its last"
+  FILES trainer/loop/step.c SUITE accum PRECISION double
+  PASS the_schedule_counts_steps
+  FAIL a_step_of_three_batches_is_that_of_one_batch_of_their_scenes)
+oomproof_mutant(voided-sum-goes-on INVARIANT 1
+  WHAT "a sum of gradients that cannot be trusted goes into the next step"
+  FILES trainer/loop/step.c SUITE accum PRECISION double
+  PASS a_step_of_three_batches_is_that_of_one_batch_of_their_scenes
+  FAIL a_sum_that_cannot_be_trusted_is_given_up_and_said)
+oomproof_mutant(statistics-of-the-halo INVARIANT 1
+  WHAT "batch norm learns from the halo too, whose voxels another piece learns from"
+  FILES trainer/net/voxelise.c SUITE batchnorm PRECISION double
+  PASS an_unsplit_batch_has_no_bias_and_pieces_have_the_one_of_the_formula
+  FAIL running_statistics_of_the_first_norm_are_cudnns_however_the_batch_is_cut)
+oomproof_mutant(frozen-by-scene-only INVARIANT 1
+  WHAT "pieces of a scene are normalised by their own statistics where all were to take the running ones"
+  FILES trainer/loop/trainer.c SUITE batchnorm PRECISION double
+  PASS an_unsplit_batch_has_no_bias_and_pieces_have_the_one_of_the_formula
+  FAIL frozen_pieces_add_up_and_learn_the_statistics_of_the_whole)
 oomproof_mutant(failure-ignored INVARIANT 7
   WHAT "the optimiser steps on the gradient of a batch that failed"
   FILES trainer/loop/trainer.c SUITE oomonly PRECISION float
@@ -167,7 +187,7 @@ oomproof_mutant(failure-ignored INVARIANT 7
   FAIL a_shape_error_is_refused_with_cause_phase_and_site)
 oomproof_mutant(step-without-points INVARIANT 1
   WHAT "a step is taken for a batch that was dropped whole"
-  FILES trainer/loop/trainer.c SUITE ends PRECISION float
+  FILES trainer/loop/step.c SUITE ends PRECISION float
   PASS scenes_at_the_edge_of_the_floor_train_whole
   FAIL nothing_fits_ends_for_every_geometry_on_the_trainer)
 oomproof_mutant(ambiguous-as-oom INVARIANT 7
@@ -237,14 +257,14 @@ oomproof_mutant(pinned-host-as-device INVARIANT 7
   FAIL host_memory_is_not_split_for)
 oomproof_mutant(gradient-kept-after-failure INVARIANT 1
   WHAT "the gradient of a refused batch stays"
-  FILES trainer/loop/trainer.c SUITE oomonly PRECISION float
+  FILES trainer/loop/step.c SUITE oomonly PRECISION float
   PASS an_oom_from_the_allocator_is_recovered_exactly
   FAIL a_batch_refused_half_way_leaves_gradient_and_statistics_as_before)
 oomproof_mutant(running-kept-after-failure INVARIANT 1
   WHAT "the running statistics of a refused batch stay"
-  FILES trainer/loop/trainer.c SUITE oomonly PRECISION float
-  PASS an_oom_from_the_allocator_is_recovered_exactly
-  FAIL a_batch_refused_half_way_leaves_gradient_and_statistics_as_before)
+  FILES trainer/loop/step.c SUITE batchnorm PRECISION double
+  PASS a_piece_that_failed_leaves_no_trace_in_the_statistics
+  FAIL a_refused_step_leaves_the_statistics_as_before)
 oomproof_mutant(dropped-counted-trained INVARIANT 2
   WHAT "dropped points are called trained"
   FILES trainer/recovery/recover.c SUITE queue PRECISION float
@@ -312,7 +332,7 @@ oomproof_mutant(half-left-at-floor INVARIANT 5
   FAIL a_half_of_exactly_the_floor_is_dropped_untried)
 oomproof_mutant(overflow-keeps-its-scale INVARIANT 7
   WHAT "a gradient that is none takes no step, and the scale stays as it is: NaN passes in silence, for ever"
-  FILES trainer/loop/trainer.c SUITE amp PRECISION float
+  FILES trainer/loop/step.c SUITE amp PRECISION float
   PASS the_scale_grows_after_many_good_steps
   FAIL an_overflow_is_no_failure_and_changes_only_the_scale a_nan_at_scale_1_is_an_error)
 oomproof_mutant(overflow-keeps-statistics INVARIANT 1
@@ -322,6 +342,6 @@ oomproof_mutant(overflow-keeps-statistics INVARIANT 1
   FAIL an_overflow_is_no_failure_and_changes_only_the_scale)
 oomproof_mutant(scale-of-loss-not-undone INVARIANT 1
   WHAT "the step is taken with the scaled gradient"
-  FILES trainer/loop/trainer.c SUITE amp PRECISION float
+  FILES trainer/loop/step.c SUITE amp PRECISION float
   PASS the_scale_grows_after_many_good_steps
   FAIL the_scale_does_not_show_in_the_step)

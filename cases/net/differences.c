@@ -19,7 +19,7 @@ static void open_with(problem *p, int64_t points, const real *class_weight)
     ck_assert_int_eq(pt_fragment_join(p->r.scene, &key, 1, PT_ROOM_CLASSES, class_weight, &p->f),
                      PT_OK);
     p->pass = (pt_pass){.divisor = pt_fragment_valid_weight(p->f)};
-    ck_assert_int_eq(pt_stage_up(&p->r.t->device, p->f, &none), PT_OK);
+    ck_assert_int_eq(pt_stage_up(&p->r.t->device, p->f, &none, PT_DEVICE_ALL), PT_OK);
 }
 
 static void open_problem(problem *p, int64_t points)

@@ -462,6 +462,62 @@ START_TEST(loss_gradient_and_confusion_match)
 }
 END_TEST
 
+START_TEST(moments_of_owned_rows_match)
+{
+    open_device();
+    EACH(int64_t, pn, sizes)
+    EACH(int, pc, channels)
+    {
+        int64_t v = *pn > 1000 ? 3001 : *pn, size = v * *pc;
+        int c = *pc, set = 1 + 4 * c;
+        state = 912 + (uint64_t)size;
+        real *x = reals(size, -2, 5), *used = reals(2 * c, -1, 1);
+        uint8_t *own = NEW(uint8_t, v), *fine = NEW(uint8_t, 2 * v), *want = NEW(uint8_t, v);
+        int32_t *first = NEW(int32_t, v), *index = NEW(int32_t, 2 * v);
+        double *got = NEW(double, set);
+        wide n, *mean = NEW(wide, c), *m2 = NEW(wide, c);
+        for (int64_t i = 0; i < v; i++) first[i] = (int32_t)(2 * i + below(2));
+        for (int64_t i = 0; i < 2 * v; i++) {
+            index[i] = (int32_t)below(2 * v);
+            fine[i] = v % 2 ? (uint8_t)below(2) : i > v; /* chunks without an owned row, too */
+        }
+        uint8_t *df = UP(fine, 2 * v), *down = UP(own, v);
+        int32_t *d1 = UP(first, v), *di = UP(index, 2 * v);
+        ran(pt_k_first_own(&D, v, d1, di, df, down));
+        ran(pt_copy_down(&D, own, down, (size_t)v));
+        ref_first_own(v, first, index, fine, want);
+        SAME(own, want, v, "owned", v);
+        if (v % 2 == 0) {
+            for (int64_t i = 0; i < v; i++) own[i] = i > v / 2;
+            ran(pt_copy_up(&D, down, own, (size_t)v));
+        }
+        real *dx = UP(x, size), *du = UP(used, 2 * c);
+        double *dg = UP(got, set), *tmp;
+        void *p;
+        ran(pt_mem_alloc(&D, pt_k_moments_room(v, c), sizeof *tmp, "case", &p));
+        tmp = p;
+        ran(pt_k_moments(&D, v, c, dx, down, du, du + c, dg, tmp));
+        DOWN(dg, got, set);
+        ref_moments(v, c, x, own, &n, mean, m2);
+        ck_assert_msg(got[0] == (double)n, "%g rows are owned, not %Lg", got[0], n);
+        /* all in double: |x| <= 5, a sum of 128 and the merges of up to 24 chunks */
+        for (int k = 0; k < c; k++) {
+            ck_assert_msg(fabsl(got[1 + k] - mean[k]) <= 200 * 5 * DBL_EPSILON,
+                          "%lld rows, channel %d: mean %.17g, not %.17Lg", (long long)v, k,
+                          got[1 + k], mean[k]);
+            ck_assert_msg(fabsl(got[1 + c + k] - m2[k]) <= 400 * (m2[k] + 50) * DBL_EPSILON,
+                          "%lld rows, channel %d: M2 %.17g, not %.17Lg", (long long)v, k,
+                          got[1 + c + k], m2[k]);
+            ck_assert(got[1 + 2 * c + k] == (double)used[k]);
+            ck_assert(got[1 + 3 * c + k] == (double)used[c + k]);
+        }
+        GONE(df), GONE(down), GONE(d1), GONE(di), GONE(dx), GONE(du), GONE(tmp);
+        free(x), free(used), free(own), free(fine), free(want), free(first), free(index);
+        free(got), free(mean), free(m2);
+    }
+}
+END_TEST
+
 START_TEST(predicted_classes_match_also_where_two_are_equal)
 {
     open_device();
@@ -593,6 +649,7 @@ END_TEST
 START_TEST(augmentation_matches_and_is_keyed_by_point)
 {
     open_device();
+    int dropped = 0;
     for (int step = 0; step < 12; step++) {
         int64_t n = 257, point0 = step % 2 ? 4000000000 : 17;
         uint64_t seed = 0x123456789abcdefu * (uint64_t)(step + 1), at = (uint64_t)step << 33 | 5;
@@ -609,18 +666,53 @@ START_TEST(augmentation_matches_and_is_keyed_by_point)
         }
         float *dc = UP(coord, 3 * n);
         real *df = UP(feature, n * PT_FEATURES);
-        ran(pt_k_augment(&D, n, seed, at, 3, point0, strength, voxel, dc, df));
+        float elastic = step % 4 < 2 ? 0 : 3.5f, drop = step < 6 ? 0 : 0.5f;
+        ran(pt_k_augment(&D, n, seed, at, 3, point0, strength, voxel, dc, df, elastic, drop));
         DOWN(dc, got, 3 * n);
         DOWN(df, feature, n * PT_FEATURES);
-        ref_augment(n, seed, at, 3, point0, strength, voxel, wc, wf);
+        ref_augment(n, seed, at, 3, point0, strength, voxel, wc, wf, elastic, drop);
+        dropped += step >= 6 && feature[0] == 0;
         close_to(feature, wf, scale, n * PT_FEATURES, 2, "augment (feature)", n);
         for (int64_t i = 0; i < 3 * n; i++)
-            /* two products of at most 5.5 each; the angle, up to 2 pi, has 3 roundings, the sine 2
-             * ulp more: 11 * (2 pi * 3 + 2 + 4) of them */
-            ck_assert_msg(fabsl(got[i] - wc[i]) <= 275 * FLT_EPSILON,
+            /* two products of at most 5.9 each; the angle, up to 2 pi, has 3 roundings, the sine 2
+             * ulp more: 12 * (2 pi * 3 + 2 + 4) of
+             * them; the distortion, 0.35 at most, has 8 sums of 6 roundings */
+            ck_assert_msg(fabsl(got[i] - wc[i]) <= 320 * FLT_EPSILON,
                           "step %d: coordinate %lld is %.9g, not %.9Lg", step, (long long)i, got[i],
                           wc[i]);
         free(coord), free(got), free(wc), free(wf), free(scale), free(feature);
+    }
+    ck_assert_msg(dropped > 0 && dropped < 6, "colour was dropped in %d of 6 scenes", dropped);
+}
+END_TEST
+
+/* Smooth: points that touch move alike, those of other cells otherwise; and as far as asked for. */
+START_TEST(elastic_distortion_is_smooth_and_as_far_as_asked_for)
+{
+    enum { N = 4000 };
+    open_device();
+    for (int step = 0; step < 4; step++) {
+        static float coord[3 * N], got[3 * N];
+        real *feature = reals(N * PT_FEATURES, 0, 1);
+        double most = 0, jump = 0;
+        for (int i = 0; i < 3 * N; i++) coord[i] = i % 3 ? 0.7f : 0.01f * (float)(i / 3) - 20;
+        float *dc = UP(coord, 3 * N);
+        real *df = UP(feature, N * PT_FEATURES);
+        ran(pt_k_augment(&D, N, 5, (uint64_t)step, 9, 0, 0, 0.1f, dc, df, 4, 0));
+        DOWN(dc, got, 3 * N);
+        GONE(df);
+        for (int i = 0; i < 3 * N; i++) {
+            double d = (double)got[i] - (double)coord[i];
+            most = fmax(most, fabs(d));
+            if (i >= 3) jump = fmax(jump, fabs(d - ((double)got[i - 3] - (double)coord[i - 3])));
+        }
+        printf("moved by up to %.3g, of neighbours by up to %.2g otherwise\n", most, jump);
+        ck_assert_double_le(most, 0.4 + 1e-5); /* 4 voxels of 0.1 */
+        ck_assert_double_gt(most, 0.1);
+        /* a step of 0.01 in a cell of 1.6, over which a displacement changes by 0.8 at most */
+        ck_assert_double_le(jump, 0.8 * 0.01 / 1.6 + 1e-5);
+        ck_assert_double_gt(jump, 1e-4);
+        free(feature);
     }
 }
 END_TEST

@@ -28,7 +28,7 @@ static pt_status attempt(loop *l, pt_fragment *f)
     const pt_augment none = {0};
     pt_pass pass = {.divisor = l->divisor, .backward = 1};
     l->attempts++;
-    TRY(pt_stage_up(&l->t->device, f, &none));
+    TRY(pt_stage_up(&l->t->device, f, &none, PT_DEVICE_ALL));
     TRY(pt_net_zero_grad(l->t->net));
     TRY(pt_net_pass(l->t->net, &f->device, &f->shape, &pass));
     TRY(pt_net_commit(l->t->net));

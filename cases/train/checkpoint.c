@@ -95,12 +95,12 @@ static void put(const char *path, char *bytes, size_t n)
     ck_assert_int_eq(fclose(f), 0);
 }
 
-/* Version 3 put four numbers behind the eleven of version 2, version 4 the memory model. */
+/* Version 3 put four numbers behind the eleven of version 2, version 4 five more and the memory
+ * model. */
 static void version_is_read(int64_t version)
 {
-    int64_t kept = version == 2 ? 11 : 15;
-    size_t end = 8 + 8 * (size_t)kept,
-           more = 8 * (size_t)(15 - kept) + sizeof(double) * PT_PLAN_NUMBERS;
+    size_t had = version == 2 ? 11 : 15, end = 8 + 8 * had,
+           more = 8 * (20 - had) + sizeof(double) * PT_PLAN_NUMBERS;
     rig r, old;
     char path[512];
     size_t n;
@@ -114,6 +114,7 @@ static void version_is_read(int64_t version)
     put(path, bytes, n - more);
     ck_assert_msg(pt_checkpoint_look(path, &about) == PT_OK, "%s", pt_error_last()->message);
     ck_assert_int_eq(about.optimizer, PT_ADAMW);
+    ck_assert_int_eq(about.accum, 1);
     open_rig(&old, PT_ADAMW);
     load(&old, path);
     ck_assert_str_eq(rig_state_diff(&r, &r.end, &old.start), "");

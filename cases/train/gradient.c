@@ -157,7 +157,7 @@ static double cut_and_add(rig *r, const pt_scene *scene, const real *whole, floa
     for (int h = 0; h < 2 && half[h]; h++) {
         pt_pass p = {.divisor = divisor, .backward = 1};
         half[h]->augmented = 1;
-        ck_assert_int_eq(pt_stage_up(&r->t->device, half[h], &none), PT_OK);
+        ck_assert_int_eq(pt_stage_up(&r->t->device, half[h], &none, PT_DEVICE_ALL), PT_OK);
         ck_assert_msg(pt_net_pass(r->t->net, &half[h]->device, &half[h]->shape, &p) == PT_OK, "%s",
                       pt_error_last()->message);
         ck_assert_int_eq(pt_net_commit(r->t->net), PT_OK);

@@ -110,6 +110,8 @@ void rig_open(rig *r, const rig_options *o)
                             .plan_ahead = o->plan_ahead,
                             .weighted = o->class_weight != NULL,
                             .steps = 100,
+                            .accum = o->accum,
+                            .device_fields = o->device_fields,
                             .augment = 1};
     for (int c = 0; o->class_weight && c < PT_ROOM_CLASSES; c++)
         t.class_weight[c] = o->class_weight[c];

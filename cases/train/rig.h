@@ -19,6 +19,8 @@ typedef struct rig_options {
     pt_amp amp;
     int width0; /* channels of level 0; the others are 2 and 4 times it. Default 8 */
     pt_optimizer_kind optimizer;
+    int accum; /* default 1 */
+    pt_device_fields device_fields;
     double clip, smoothing, dropout;
     int plan_ahead;
     const real *class_weight; /* [PT_ROOM_CLASSES]; default: all 1 */

@@ -54,7 +54,11 @@ static void same(const pt_fragment *a, const pt_fragment *b, const char *what)
 /* ---- every call of each operation ---- */
 static pt_status up(pt_fragment *f)
 {
-    return pt_stage_up(&D, f, &augment);
+    return pt_stage_up(&D, f, &augment, PT_DEVICE_ALL);
+}
+static pt_status up_x(pt_fragment *f)
+{
+    return pt_stage_up(&D, f, &augment, PT_DEVICE_X);
 }
 static pt_status down(pt_fragment *f)
 {
@@ -173,6 +177,53 @@ END_TEST
 START_TEST(any_failure_of_a_receipt_names_no_points)
 {
     every_fault(up, receipt, 4 + 4 + 4);
+}
+END_TEST
+
+/* The features, and the coordinates on their way to be augmented; the waits; memory on the host. */
+START_TEST(any_failure_with_features_alone_on_the_device_loses_nothing)
+{
+    every_fault(NULL, up_x, 2 + 2 + 1 + 4 + 2 + 1);
+    every_fault(up_x, down, 1 + 1 + 1);
+    every_fault(up_x, receipt, 4);
+}
+END_TEST
+
+/* Bytes of fields while nothing asks for them. */
+START_TEST(features_alone_take_less_of_the_device_and_are_the_same)
+{
+    open_device(PT_ALLOC_DIRECT);
+    uint64_t live = oomproof_live_bytes(), bytes[2];
+    pt_fragment *f[2];
+    for (int x = 0; x < 2; x++) {
+        f[x] = two_rooms(7000, 3000);
+        ck_assert_int_eq(x ? up_x(f[x]) : up(f[x]), PT_OK);
+        bytes[x] = oomproof_live_bytes() - live;
+        if (x) {
+            for (int k = 0; k < PT_FIELD_COUNT; k++) {
+                ck_assert((*pt_field_at(&f[x]->device, (pt_field)k) != NULL) ==
+                          (k == PT_FIELD_feature));
+                ck_assert((*pt_field_at(&f[x]->host, (pt_field)k) != NULL) ==
+                          (k != PT_FIELD_feature));
+            }
+            ck_assert_uint_le(bytes[1], 10000 * PT_FEATURES * sizeof(real) + 512);
+        }
+        ck_assert_int_eq(down(f[x]), PT_OK);
+        ck_assert_uint_eq(oomproof_live_bytes(), live);
+    }
+    printf("10000 points: %llu device bytes, with features alone %llu\n",
+           (unsigned long long)bytes[0], (unsigned long long)bytes[1]);
+    ck_assert_uint_ge(bytes[0] - bytes[1], 10000 * (3 * 4 + 4 + 1 + 4 + 4));
+    same(f[1], f[0], "features alone");
+    /* and up again, augmented already: the coordinates stay where they are */
+    const float *coord = f[1]->host.coord;
+    ck_assert_int_eq(up_x(f[1]), PT_OK);
+    ck_assert_ptr_eq(f[1]->host.coord, coord);
+    ck_assert_int_eq(down(f[1]), PT_OK);
+    same(f[1], f[0], "a second time");
+    pt_fragment_free(f[0]);
+    pt_fragment_free(f[1]);
+    pt_device_close(&D);
 }
 END_TEST
 

@@ -90,6 +90,16 @@ pt_status pt_k_norm_columns(pt_device *d, int64_t v, int c, int per_row, const r
                             const real *mean, const real *inv, const real *dy, real *dgamma,
                             real *dbeta, double *tmp);
 
+/* ---- moments.cu: of batch norm ---- */
+/* out[i] = own[index[first[i]]], first and index as pt_k_unique has them */
+pt_status pt_k_first_own(pt_device *d, int64_t v, const int32_t *first, const int32_t *index,
+                         const uint8_t *own, uint8_t *out);
+/* out: a set of net/moments.h, over the rows of x [V, C] with own != 0, and used_* [C]. tmp:
+ * pt_k_moments_room(v, c) doubles. */
+size_t pt_k_moments_room(int64_t v, int c);
+pt_status pt_k_moments(pt_device *d, int64_t v, int c, const real *x, const uint8_t *own,
+                       const real *used_mean, const real *used_inv, double *out, double *tmp);
+
 /* ---- loss.cu ---- */
 /* logp [V, K] -> dlogits [V, K] over grad_divisor, loss of each voxel over divisor; confusion [K,
  * K] counted up. smoothing: share of a point's target that is spread over all classes */
@@ -126,7 +136,8 @@ pt_status pt_k_sgd(pt_device *d, int64_t n, const pt_sgd_scalars *s, const real 
 
 /* ---- augment.cu: see pt_augment_points in net.h ---- */
 pt_status pt_k_augment(pt_device *d, int64_t n, uint64_t seed, uint64_t step, uint32_t scene,
-                       int64_t point0, float strength, float voxel, float *coord, real *feature);
+                       int64_t point0, float strength, float voxel, float *coord, real *feature,
+                       float elastic, float colour_drop);
 
 #ifdef __cplusplus
 }

@@ -56,6 +56,12 @@ void ref_norm_columns(int64_t v, int c, int per_row, const real *x, const real *
                       const real *inv, const real *dy, wide *dgamma, wide *dbeta, wide *scale_gamma,
                       wide *scale_beta);
 
+/* ---- ref_moments.c ---- */
+void ref_first_own(int64_t v, const int32_t *first, const int32_t *index, const uint8_t *own,
+                   uint8_t *out);
+void ref_moments(int64_t v, int c, const real *x, const uint8_t *own, wide *n, wide *mean,
+                 wide *m2);
+
 /* ---- ref_loss.c ---- */
 void ref_loss(int64_t v, int classes, const real *logp, const int32_t *count, const real *weight,
               double divisor, double smoothing, wide *dlogits, wide *scale, wide *loss,
@@ -78,6 +84,7 @@ void ref_sgd(int64_t n, const pt_sgd_scalars *s, const real *grad, const uint8_t
 /* ---- ref_augment.c: in place ---- */
 void ref_philox(uint32_t counter[4], uint32_t key0, uint32_t key1); /* counter -> four numbers */
 void ref_augment(int64_t n, uint64_t seed, uint64_t step, uint32_t scene, int64_t point0,
-                 float strength, float voxel, wide *coord, wide *feature);
+                 float strength, float voxel, wide *coord, wide *feature, float elastic,
+                 float colour_drop);
 
 #endif

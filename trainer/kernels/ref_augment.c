@@ -25,11 +25,36 @@ static wide uniform(uint32_t u)
     return ((wide)(u >> 8) + 0.5L) / 16777216;
 }
 
-void ref_augment(int64_t n, uint64_t seed, uint64_t step, uint32_t scene, int64_t point0,
-                 float strength, float voxel, wide *coord, wide *feature)
+/* Trilinear in a grid of 16 voxels, whose vertices are drawn. */
+static void distort(uint64_t seed, uint64_t step, uint32_t scene, float voxel, float elastic,
+                    wide *x)
 {
-    uint32_t s[4];
+    wide edge = 16 * (wide)voxel, at[3], add[3] = {0};
+    for (int a = 0; a < 3; a++) at[a] = floorl(x[a] / edge);
+    for (int c = 0; c < 8; c++) {
+        int32_t v[3];
+        wide w = 1;
+        for (int a = 0; a < 3; a++) {
+            wide t = x[a] / edge - at[a];
+            v[a] = (int32_t)at[a] + (c >> a & 1);
+            w *= c >> a & 1 ? t : 1 - t;
+        }
+        uint32_t r[4] = {((uint32_t)v[0] & 0xffffu) | (uint32_t)v[1] << 16, scene, (uint32_t)step,
+                         (uint32_t)(step >> 32)};
+        ref_philox(r, (uint32_t)seed ^ 0x85ebca6bu,
+                   (uint32_t)(seed >> 32) ^ (uint32_t)v[2] * 0x9e3779b9u);
+        for (int a = 0; a < 3; a++) add[a] += w * (uniform(r[a]) - 0.5L);
+    }
+    for (int a = 0; a < 3; a++) x[a] += 2 * (wide)elastic * voxel * add[a];
+}
+
+void ref_augment(int64_t n, uint64_t seed, uint64_t step, uint32_t scene, int64_t point0,
+                 float strength, float voxel, wide *coord, wide *feature, float elastic,
+                 float colour_drop)
+{
+    uint32_t s[4], u[4];
     draw(seed, step, scene, UINT32_MAX, s);
+    draw(seed ^ 0xc2b2ae35u, step, scene, UINT32_MAX, u);
     wide angle = 2 * acosl(-1) * strength * uniform(s[0]);
     wide scale = 1 + 0.2L * strength * (uniform(s[1]) - 0.5L);
     wide shift = 0.1L * strength * (uniform(s[3]) - 0.5L), jitter = 0.2L * voxel * strength;
@@ -37,7 +62,9 @@ void ref_augment(int64_t n, uint64_t seed, uint64_t step, uint32_t scene, int64_
         uint32_t p[4], q[4];
         draw(seed, step, scene, (uint32_t)(point0 + i), p);
         draw(seed ^ 0x5bd1e995u, step, scene, (uint32_t)(point0 + i), q);
-        wide *x = coord + 3 * i, a = x[0], b = x[1];
+        wide *x = coord + 3 * i;
+        if (elastic > 0) distort(seed, step, scene, voxel, elastic, x);
+        wide a = x[0], b = x[1];
         if (strength > 0 && s[2] % 2) a = -a;
         if (strength > 0 && s[2] / 2 % 2) b = -b;
         x[0] = scale * (cosl(angle) * a - sinl(angle) * b) + jitter * (uniform(p[0]) - 0.5L);
@@ -45,5 +72,7 @@ void ref_augment(int64_t n, uint64_t seed, uint64_t step, uint32_t scene, int64_
         x[2] = scale * x[2] + jitter * (uniform(p[2]) - 0.5L);
         for (int c = 0; c < 3; c++)
             feature[i * PT_FEATURES + c] += shift + 0.05L * strength * (uniform(q[c]) - 0.5L);
+        if (uniform(u[0]) < colour_drop)
+            for (int c = 0; c < 3; c++) feature[i * PT_FEATURES + c] = 0;
     }
 }

@@ -51,6 +51,8 @@ static pt_status open_all(job *j)
                             .seed = about.seed,
                             .optimizer = (pt_optimizer_kind)about.optimizer,
                             .steps = 1,
+                            .device_fields = (pt_device_fields)o->device_fields,
+                            .accum = about.accum,
                             .gather_rows = o->gather_rows};
     TRY(pt_trainer_open(&t, &j->trainer));
     j->bad_checkpoint = 1;

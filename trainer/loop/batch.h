@@ -18,15 +18,31 @@ static inline double pt_now(void)
 typedef struct pt_batch {
     pt_trainer *t;
     pt_augment augment;
-    double divisor;
-    pt_pass pass; /* of the attempt in progress */
+    double divisor;      /* of the loss */
+    double grad_divisor; /* of the gradient: the same for all batches of a step */
+    pt_pass pass;        /* of the attempt in progress */
     pt_batch_result *out;
     int fragments;       /* numbers given so far */
     pt_plan *plan;       /* learns from the attempts; NULL: it does not */
     size_t used;         /* device bytes in use before the batch */
+    int frozen;          /* fragments committed by statistics of their own: 1, by running ones: 2 */
     int evaluate;        /* forward only, by the running statistics; nothing is learnt */
     int32_t **predicted; /* [scenes][points]: the class of every own point; NULL: not wanted */
 } pt_batch;
+
+/* step.c. Before a batch; the running statistics of batch norm, from those before it. */
+pt_status pt_start_batch(pt_trainer *t, pt_batch_result *out);
+pt_status pt_learn_statistics(pt_trainer *t, pt_batch_result *out);
+/* Runs op, and once more when it failed for memory. */
+pt_status pt_twice(pt_trainer *t, pt_batch_result *out,
+                   pt_status (*op)(pt_trainer *, pt_batch_result *));
+/* A batch that ended well and weighs so much: its gradient counts, and a step is taken where it is
+ * the last of --accum. */
+pt_status pt_step_batch(pt_trainer *t, double weight, int64_t trained, pt_batch_result *out);
+/* The last of --accum failed: the step of the others, if there are any; the error stays. */
+void pt_step_without(pt_trainer *t, pt_batch_result *out);
+/* The state before the batch, whatever was committed of it. */
+void pt_roll_back(pt_trainer *t);
 
 /* evaluate.c: into b->predicted, from the pass that just ended. */
 pt_status pt_predictions_keep(pt_batch *b, const pt_fragment *f, const pt_attempt *got);

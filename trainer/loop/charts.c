@@ -55,6 +55,9 @@ void pt_charts_batch(pt_charts *c, int64_t step, const pt_batch_result *r)
         {"memory/peak_bytes", (double)r->bytes_peak},
         {"memory/baseline_bytes", (double)r->bytes_baseline}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) put(c, step, all[i].tag, all[i].value);
+    if (!r->biased) return;
+    put(c, step, "recover/norm_bias_mean", r->bias.mean);
+    put(c, step, "recover/norm_bias_scale", r->bias.scale);
 }
 
 void pt_charts_scores(pt_charts *c, int64_t step, const pt_scores *s)

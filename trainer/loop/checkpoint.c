@@ -24,11 +24,16 @@ enum {
     H_AMP,
     H_SCALE, /* a power of 2 */
     H_GOOD,
-    H_PLAN, /* since version 4: its numbers, as they lie in memory */
+    H_ACCUM, /* since version 4: batches a step, and what is there of the one in progress */
+    H_ACCUM_BATCHES,
+    H_ACCUM_POINTS,
+    H_ACCUM_DIVISOR, /* the bits of a double, and the next too */
+    H_ACCUM_WEIGHT,
+    H_PLAN, /* the memory model's numbers, as they lie in memory */
     H_COUNT = H_PLAN + (int)PT_PLAN_NUMBERS
 };
 enum { OLDEST = 2, VERSION = 4 };
-static const int numbers[] = {[2] = H_OPTIMIZER, [3] = H_PLAN, [4] = H_COUNT}; /* of a version */
+static const int numbers[] = {[2] = H_OPTIMIZER, [3] = H_ACCUM, [4] = H_COUNT}; /* of a version */
 static const char magic[8] = {'O', 'O', 'M', 'P', 'R', 'O', 'O', 'F'};
 
 static uint64_t fnv(uint64_t h, const void *data, size_t n)
@@ -49,9 +54,10 @@ static int64_t digest_of(const pt_trainer *t)
     return (int64_t)h;
 }
 
-static size_t body_bytes(const pt_trainer *t)
+/* accumulated: batches whose gradient is in it, before which there is none */
+static size_t body_bytes(const pt_trainer *t, int64_t accumulated)
 {
-    size_t arrays = t->optimizer.v ? 3 : 2;
+    size_t arrays = (t->optimizer.v ? 3 : 2) + (accumulated > 0);
     return sizeof(real) * (arrays * t->net->nparams + t->net->nrunning);
 }
 
@@ -75,6 +81,8 @@ static pt_status read_header(const char *path, const char *image, size_t bytes, 
     h[H_AMP] = PT_AMP_OFF;
     h[H_SCALE] = 1;
     h[H_GOOD] = 0;
+    h[H_ACCUM] = 1;
+    for (int i = H_ACCUM_BATCHES; i < H_PLAN; i++) h[i] = 0;
     memcpy(h, image + sizeof magic, count * sizeof *h);
     *end = sizeof magic + count * sizeof *h;
     return PT_OK;
@@ -103,17 +111,24 @@ static pt_status pack(pt_trainer *t, char *image)
                           t->optimizer.kind,
                           t->o.net.amp,
                           (int64_t)t->scaler.scale,
-                          t->scaler.good};
+                          t->scaler.good,
+                          pt_accum_of(&t->o),
+                          t->accum.batches,
+                          t->accum.points};
     size_t n = t->net->nparams, after = t->optimizer.v ? 3 * n : 2 * n;
     real *body = (real *)(image + sizeof magic + sizeof h);
     memcpy(h + H_PLAN, &t->plan, sizeof t->plan);
+    memcpy(&h[H_ACCUM_DIVISOR], &t->accum.divisor, sizeof(double));
+    memcpy(&h[H_ACCUM_WEIGHT], &t->accum.weight, sizeof(double));
     memcpy(image, magic, sizeof magic);
     memcpy(image + sizeof magic, h, sizeof h);
     TRY(pt_trainer_read(t, t->net->param, n, body));
     TRY(pt_trainer_read(t, t->optimizer.m, n, body + n));
     if (t->optimizer.v) TRY(pt_trainer_read(t, t->optimizer.v, n, body + 2 * n));
     if (t->net->nrunning) TRY(pt_trainer_read(t, t->net->running, t->net->nrunning, body + after));
-    size_t end = sizeof magic + sizeof h + body_bytes(t);
+    if (t->accum.batches && t->net->accum)
+        TRY(pt_trainer_read(t, t->net->accum, n, body + after + t->net->nrunning));
+    size_t end = sizeof magic + sizeof h + body_bytes(t, t->accum.batches);
     uint64_t sum = fnv(14695981039346656037u, image, end);
     memcpy(image + end, &sum, sizeof sum);
 done:
@@ -123,7 +138,8 @@ done:
 pt_status pt_checkpoint_save(pt_trainer *t, const char *path)
 {
     pt_status st = PT_OK;
-    size_t bytes = sizeof magic + sizeof(int64_t) * H_COUNT + body_bytes(t) + sizeof(uint64_t);
+    size_t bytes = sizeof magic + sizeof(int64_t) * H_COUNT + body_bytes(t, t->accum.batches) +
+                   sizeof(uint64_t);
     char *image = malloc(bytes);
     pt_phase_set(PT_PHASE_CHECKPOINT);
     if (!image)
@@ -142,7 +158,6 @@ static pt_status check(const pt_trainer *t, const char *path, const char *image,
     pt_status st = read_header(path, image, bytes, h, start);
     uint64_t sum;
     if (st != PT_OK) return st;
-    size_t end = *start + body_bytes(t);
     if (h[H_REAL] != (int64_t)sizeof(real))
         return pt_fail(PT_ERR_INPUT, "%s: made by a build with %lld-byte numbers, this one has %zu",
                        path, (long long)h[H_REAL], sizeof(real));
@@ -172,6 +187,13 @@ static pt_status check(const pt_trainer *t, const char *path, const char *image,
             PT_ERR_INPUT,
             "%s: of a run with --seed %lld, not %lld: it would not be that run that goes on", path,
             (long long)h[H_SEED], (long long)t->o.seed);
+    if (h[H_ACCUM] != pt_accum_of(&t->o) || h[H_ACCUM_BATCHES] < 0 ||
+        h[H_ACCUM_BATCHES] >= h[H_ACCUM] || h[H_ACCUM_POINTS] < 0)
+        return pt_fail(
+            PT_ERR_INPUT,
+            "%s: of a run with --accum %lld, not %lld: its batches belong to other steps", path,
+            (long long)h[H_ACCUM], (long long)pt_accum_of(&t->o));
+    size_t end = *start + body_bytes(t, h[H_ACCUM_BATCHES]);
     if (bytes != end + sizeof sum)
         return pt_fail(PT_ERR_INPUT, "%s: %zu bytes, a whole checkpoint of this net has %zu", path,
                        bytes, end + sizeof sum);
@@ -222,6 +244,11 @@ pt_status pt_checkpoint_load(pt_trainer *t, const char *path, int *found)
     TRY(pt_trainer_write(t, t->optimizer.m, n, body + n));
     if (t->optimizer.v) TRY(pt_trainer_write(t, t->optimizer.v, n, body + 2 * n));
     if (t->net->nrunning) TRY(pt_trainer_write(t, t->net->running, t->net->nrunning, body + after));
+    if (h[H_ACCUM_BATCHES])
+        TRY(pt_trainer_write(t, t->net->accum, n, body + after + t->net->nrunning));
+    t->accum = (pt_accum){.batches = h[H_ACCUM_BATCHES], .points = h[H_ACCUM_POINTS]};
+    memcpy(&t->accum.divisor, &h[H_ACCUM_DIVISOR], sizeof(double));
+    memcpy(&t->accum.weight, &h[H_ACCUM_WEIGHT], sizeof(double));
     t->optimizer.t = h[H_T];
     t->step = h[H_STEP];
     t->scaler = (pt_scaler){(double)h[H_SCALE], h[H_GOOD]};
@@ -249,12 +276,14 @@ pt_status pt_checkpoint_look(const char *path, pt_checkpoint_about *out)
         .norm = (int)h[H_NORM],
         .optimizer = (int)h[H_OPTIMIZER],
         .amp = (int)h[H_AMP],
+        .accum = (int)h[H_ACCUM],
         .step = h[H_STEP],
         .seed = (uint64_t)h[H_SEED],
     };
     if (h[H_CLASSES] < 1 || h[H_CLASSES] > PT_MAX_CLASSES || h[H_CONVS] < 1 || h[H_CONVS] > 2 ||
         h[H_NORM] < 0 || h[H_NORM] > PT_NORM_BATCH || h[H_OPTIMIZER] < 0 ||
-        h[H_OPTIMIZER] > PT_SGD || h[H_AMP] < 0 || h[H_AMP] > PT_AMP_BF16)
+        h[H_OPTIMIZER] > PT_SGD || h[H_AMP] < 0 || h[H_AMP] > PT_AMP_BF16 || h[H_ACCUM] < 1 ||
+        h[H_ACCUM] > 1 << 20)
         return pt_fail(PT_ERR_INPUT, "%s: damaged: no net is like that", path);
     return PT_OK;
 }

@@ -13,7 +13,10 @@ pt_status pt_predictions_keep(pt_batch *b, const pt_fragment *f, const pt_attemp
     pt_status st = PT_OK;
     uint8_t *own = malloc((size_t)f->shape.points);
     if (!own) return pt_fail(PT_ERR_HOST, "no host memory for the classes of a scene");
-    TRY(pt_copy_down(&b->t->device, own, f->device.own, (size_t)f->shape.points));
+    if (f->device.own)
+        TRY(pt_copy_down(&b->t->device, own, f->device.own, (size_t)f->shape.points));
+    else
+        memcpy(own, f->host.own, (size_t)f->shape.points);
     for (int64_t p = 0, k = 0; p < f->shape.points; p++)
         if (own[p] && k < got->n) {
             b->predicted[got->position[k]][got->point[k]] = b->pass.predicted[p];

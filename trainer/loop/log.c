@@ -12,10 +12,10 @@ void pt_totals_add(pt_totals *t, const pt_batch_result *r, pt_status st)
     t->failed_batches += st != PT_OK;
     t->steps += r->stepped;
     t->points += r->points;
-    t->trained += r->trained;
-    t->dropped += r->dropped;
+    t->trained += r->trained - r->voided;
+    t->dropped += r->dropped + r->voided;
     t->overflows += r->overflow;
-    t->overflowed += r->overflow ? r->points : 0;
+    t->overflowed += r->overflow ? (st == PT_OK ? r->points : 0) + r->voided : 0;
     t->attempts += s->attempts;
     t->retries += s->retries;
     t->splits_scene += s->splits_scene;
@@ -24,6 +24,9 @@ void pt_totals_add(pt_totals *t, const pt_batch_result *r, pt_status st)
     t->wasted_forward += s->wasted_forward;
     t->wasted_backward += s->wasted_backward;
     t->forward += s->fragments + s->wasted_forward;
+    t->biased += r->biased;
+    t->bias_mean = fmax(t->bias_mean, r->bias.mean);
+    t->bias_scale = fmax(t->bias_scale, r->bias.scale);
     if (r->bytes_peak > t->bytes_peak) t->bytes_peak = r->bytes_peak;
     t->seconds += r->seconds;
     t->seconds_recover += s->seconds;
@@ -92,6 +95,15 @@ pt_status pt_log_batch(FILE *log, int64_t batch, int64_t step, const pt_batch_re
         if (ledger->count[f])
             fprintf(log, ",\"dropped_%s\":%lld", pt_fate_name((pt_fate)f),
                     (long long)ledger->count[f]);
+    if (r->accumulated > 1) fprintf(log, ",\"accumulated\":%lld", (long long)r->accumulated);
+    if (r->voided) fprintf(log, ",\"voided\":%lld", (long long)r->voided);
+    if (r->biased) {
+        fprintf(log, ",\"norm_on_split\":\"%s\"", r->frozen ? "frozen" : "batch");
+        put_number(log, "norm_bias_mean", r->bias.mean);
+        put_number(log, "norm_bias_scale", r->bias.scale);
+        put_number(log, "norm_bias_first_mean", r->bias.first_mean);
+        put_number(log, "norm_bias_first_scale", r->bias.first_scale);
+    }
     if (r->notes > 1) pt_log_notes(log, r); /* one attempt has nothing to tell */
     if (st != PT_OK) {
         const pt_error *e = pt_error_last();
@@ -169,6 +181,12 @@ void pt_print_summary(FILE *to, const pt_totals *t, int exit_code)
     if (t->overflows)
         fprintf(to, "fp16:     %lld batches overflowed and took no step\n",
                 (long long)t->overflows);
+    if (t->biased)
+        fprintf(
+            to,
+            "norm:     statistics of pieces in %lld batches: means up to %.3g standard deviations "
+            "off, deviations up to %.3g of themselves\n",
+            (long long)t->biased, t->bias_mean, t->bias_scale);
     if (t->failed_batches) fprintf(to, "failed:   %lld batches\n", (long long)t->failed_batches);
     if (exit_code) fprintf(to, "exit code %d\n", exit_code);
 }

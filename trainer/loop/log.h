@@ -10,6 +10,8 @@ typedef struct pt_totals {
     int64_t overflows, overflowed; /* batches without a step for that; their points */
     int64_t attempts, retries, splits_scene, splits_space, planned, wasted_forward, wasted_backward,
         forward;
+    int64_t biased; /* batches whose norms had other statistics than the whole batch */
+    double bias_mean, bias_scale; /* the largest, of pt_norm_bias */
     size_t bytes_peak;
     double loss_first, loss_last; /* mean of the first / last (up to) 3 batches that were trained */
     double seconds, seconds_recover;

@@ -45,13 +45,23 @@ static const entry table[] = {
     {"val-every", WHOLE64, F(val_every), 0, BIG, 0, T, "N",
      "validation after every N batches (0: at the end)"},
     {"batch", WHOLE, F(batch), 1, 1023, 0, T, "N", "scenes a batch (4)"},
-    {"steps", WHOLE64, F(steps), 1, 1LL << 40, 0, T, "N", "batches (100)"},
+    {"accum", WHOLE, F(accum), 1, 1 << 20, 0, T, "N",
+     "batches an optimiser step: their gradients add up to that of one batch (1)"},
+    {"steps", WHOLE64, F(steps), 1, 1LL << 40, 0, T, "N", "batches (100); a multiple of --accum"},
     {"seed", SEED, F(seed), 0, 0, 0, T | E | P | I, "N", "of everything random (1)"},
     {"allocator", WORD, F(allocator), 0, 0, "caching direct async", T | E | P, "KIND",
      "caching | direct: one cudaMalloc a tensor | async: a pool of the driver's,\n"
      "trimmed on release (caching)"},
+    {"device-fields", WORD, F(device_fields), 0, 0, "all x", T | E | P, "WHICH",
+     "all | x: what of a batch lies on the device while no layer asks for it. all:\n"
+     "coord, feature, label, own, slot, point, voxel, scene, class_weight; x: feature\n"
+     "alone, the others lie on the host: coord, slot, voxel, label and own are fetched\n"
+     "to make voxels, scene for dropout, class_weight for the loss, point never (all)"},
     {"norm", WORD, F(norm), 0, 0, "layer frozen batch", T, "KIND",
      "layer | frozen | batch (layer)"},
+    {"norm-on-split", WORD, F(norm_on_split), 0, 0, "batch frozen", T, "WHAT",
+     "batch | frozen: what batch norm takes in a batch that was split: each piece\n"
+     "its own statistics, which is biased, and measured; or the running ones (batch)"},
     {"amp", WORD, F(amp), 0, 0, "off fp16 bf16", T, "KIND",
      "off | fp16 | bf16: what convolutions multiply as; fp16 scales the loss (off)"},
     {"convs", WHOLE, F(convs), 1, 2, 0, T, "N",
@@ -79,10 +89,16 @@ static const entry table[] = {
     {"dropout", NUMBER, F(dropout), 0, 0.99, 0, T, "P",
      "share of the channels before the head that is left out (0)"},
     {"warmup", WHOLE64, F(warmup), 0, 1LL << 40, 0, T, "N",
-     "batches of a rising rate (0; onecycle: 30 % of the steps)"},
+     "optimiser steps of a rising rate (0; onecycle: 30 % of all)"},
     {"schedule", WORD, F(schedule), 0, 0, "constant cosine poly onecycle", T, "KIND",
      "cosine | poly | onecycle | constant (cosine)"},
     {"augment", NUMBER32, F(augment), 0, 1, 0, T, "S", "strength 0..1 of random changes (1)"},
+    {"elastic", NUMBER32, F(elastic), 0, 7, 0, T, "X",
+     "elastic distortion: up to X voxels, smooth over 16 of them (0)"},
+    {"colour-drop", NUMBER32, F(colour_drop), 0, 1, 0, T, "P",
+     "chance that a scene of a batch has no colour (0)"},
+    {"point-dropout", NUMBER, F(point_dropout), 0, 0.99, 0, T, "P",
+     "share of a scene's points that a batch does without (0)"},
     {"gather-rows", WHOLE64, F(gather_rows), 0, 1LL << 31, 0, T | E | P, "N",
      "rows of the gather workspace, 0: as many as needed (0)"},
     {"plan-ahead", WORD, F(plan_ahead), 0, 0, "off on", T, "WHEN",
@@ -309,6 +325,9 @@ static const char *missing(const pt_options *o)
     if (o->plan_ahead > 0 && o->norm == PT_NORM_BATCH)
         return "--plan-ahead on splits batches, and --norm batch has other statistics then; leave "
                "one of them out";
+    if (o->steps % o->accum)
+        return "--steps is no multiple of --accum: the last batches would take no step";
+    if (o->norm_on_split && o->norm != PT_NORM_BATCH) return "--norm-on-split needs --norm batch";
     if (o->momentum >= 0 && o->optimizer != PT_SGD) return "--momentum needs --optimizer sgd";
     if (o->checkpoint_every && !o->checkpoint) return "--checkpoint-every needs --checkpoint FILE";
     return NULL;
@@ -319,6 +338,7 @@ int pt_options_parse(int argc, char **argv, pt_options *o, int *code)
     const char *first = argc > 1 ? argv[1] : "";
     int command = 0;
     *o = (pt_options){.batch = 4,
+                      .accum = 1,
                       .convs = 1,
                       .steps = 100,
                       .seed = 1,

@@ -11,14 +11,14 @@ typedef struct pt_options {
     const char **data, **val; /* as given, in order */
     int ndata, nval;
     const char *classes, *class_weights, *checkpoint, *log, *out, *tensorboard;
-    int batch, convs, skip_bad, quiet;
+    int batch, accum, convs, skip_bad, quiet;
     int64_t steps, warmup, gather_rows, val_every, checkpoint_every;
     uint64_t seed;
-    float voxel, augment;
-    double lr, weight_decay, momentum, clip, label_smoothing, dropout,
+    float voxel, augment, elastic, colour_drop;
+    double lr, weight_decay, momentum, clip, label_smoothing, dropout, point_dropout,
         max_dropped; /* max_dropped: a share, 0.01 = 1 % */
-    int allocator, norm, split, on_floor, on_error, on_nan, schedule, optimizer, amp,
-        plan_ahead; /* of their enums */
+    int allocator, norm, split, on_floor, on_error, on_nan, schedule, optimizer, amp, norm_on_split,
+        device_fields, plan_ahead; /* of their enums */
 } pt_options;
 
 /* 1: go on with *o. 0: the process ends with *code; what to say has been said. */

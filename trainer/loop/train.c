@@ -14,6 +14,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define FEW_VOXELS 32 /* under these, batch norm is said to have little to learn from */
+
 static volatile sig_atomic_t stop_asked;
 static void on_signal(int s)
 {
@@ -39,7 +41,7 @@ typedef struct run {
     pt_scene *scene; /* [batch] */
     uint32_t *key;   /* [batch] */
     pt_batch_result last;
-    int bad_checkpoint, log_lost, warned;
+    int bad_checkpoint, log_lost, warned, warned_few;
 } run;
 
 static void say_error(const pt_error *e)
@@ -99,6 +101,8 @@ static pt_status open_all(run *r)
                             .allocator = (pt_allocator_kind)o->allocator,
                             .split = (pt_split_mode)o->split,
                             .on_floor = (pt_on_floor)o->on_floor,
+                            .device_fields = (pt_device_fields)o->device_fields,
+                            .norm_on_split = (pt_norm_on_split)o->norm_on_split,
                             .seed = o->seed,
                             .lr = o->lr,
                             .optimizer = (pt_optimizer_kind)o->optimizer,
@@ -108,9 +112,12 @@ static pt_status open_all(run *r)
                             .smoothing = o->label_smoothing,
                             .dropout = o->dropout,
                             .schedule = (pt_schedule)o->schedule,
-                            .steps = o->steps,
+                            .steps = o->steps / o->accum,
+                            .accum = o->accum,
                             .warmup = o->warmup,
                             .augment = o->augment,
+                            .elastic = o->elastic,
+                            .colour_drop = o->colour_drop,
                             .gather_rows = o->gather_rows,
                             .plan_ahead = o->plan_ahead && o->norm != PT_NORM_BATCH};
     TRY(pt_class_weights(o->class_weights, r->data, &t));
@@ -181,6 +188,23 @@ static int labelled(const run *r, int n)
     return 0;
 }
 
+/* What became of the other batches of its step. */
+static void say_left_out(const run *r, int64_t batch)
+{
+    int64_t first = batch - batch % r->o->accum;
+    if (r->last.voided)
+        fprintf(stderr,
+                "pointtrain: the batches %lld to %lld take no optimiser step: their gradient of "
+                "%lld points is discarded\n",
+                (long long)first, (long long)batch, (long long)r->last.voided);
+    else
+        fprintf(stderr,
+                "pointtrain: batch %lld is left out of the optimiser step of the batches "
+                "%lld to %lld%s\n",
+                (long long)batch, (long long)first, (long long)(first + r->o->accum - 1),
+                r->last.stepped ? ", which was taken" : "");
+}
+
 /* Loads and trains one batch; the result and ledger go to the log. */
 static pt_status one_batch(run *r)
 {
@@ -198,6 +222,7 @@ static pt_status one_batch(run *r)
         int s = said ? first + i : pt_scene_at(r->o->seed, batch * n + i, count);
         r->key[i] = (uint32_t)s;
         TRY(pt_dataset_load(r->data, s, &r->scene[i]));
+        pt_thin(&r->scene[i], r->o->point_dropout, r->o->seed, (uint64_t)batch, r->key[i]);
     }
     double load = pt_now() - start;
     if (!r->warned && !labelled(r, n)) {
@@ -215,12 +240,23 @@ static pt_status one_batch(run *r)
         r->last.trained = ledger.count[PT_FATE_TRAINED];
     } else if (r->last.overflow) {
         fprintf(stderr,
-                "pointtrain: batch %lld: the gradient overflowed at a loss scale of %g; no "
+                "pointtrain: %s %lld: the gradient overflowed at a loss scale of %g; no "
                 "optimiser step, the scale is %g now\n",
-                (long long)batch, r->last.loss_scale, r->trainer->scaler.scale);
-    } else if (!r->last.stepped) {
-        fprintf(stderr, "pointtrain: batch %lld: every point was dropped, no optimiser step\n",
-                (long long)batch);
+                r->o->accum > 1 ? "the batches up to" : "batch", (long long)batch,
+                r->last.loss_scale, r->trainer->scaler.scale);
+    } else if (!r->last.stepped && (batch + 1) % r->o->accum == 0) {
+        fprintf(stderr, "pointtrain: %s %lld: every point was dropped, no optimiser step\n",
+                r->o->accum > 1 ? "the batches up to" : "batch", (long long)batch);
+    }
+    if (st != PT_OK && r->o->accum > 1) say_left_out(r, batch);
+    if (st == PT_OK && r->o->norm == PT_NORM_BATCH && !r->last.frozen && !r->warned_few &&
+        r->last.coarsest && r->last.coarsest < FEW_VOXELS) {
+        fprintf(
+            stderr,
+            "pointtrain: batch %lld: batch norm over %lld voxels of the coarsest level, which is "
+            "little to learn from; larger batches or --norm layer would help\n",
+            (long long)batch, (long long)r->last.coarsest);
+        r->warned_few = 1;
     }
     pt_totals_add(&r->totals, &r->last, st);
     if (r->log) {

@@ -80,6 +80,19 @@ pt_status pt_trainer_open(const pt_trainer_options *o, pt_trainer **out)
         TRY(pt_mem_alloc(&t->device, t->net->nrunning, sizeof(real), "trainer/running_before", &p));
         t->running_before = p;
     }
+    if (t->net->nmoments) {
+        TRY(pt_net_moments(t->net, &t->moments));
+        if (!(t->running_host = calloc(2 * t->net->nrunning, sizeof *t->running_host))) {
+            st = pt_fail(PT_ERR_HOST, "no host memory for the running statistics");
+            goto done;
+        }
+    }
+    if (pt_accum_of(o) > 1) {
+        void *p = NULL;
+        TRY(pt_mem_alloc(&t->device, t->net->nparams, sizeof(real), "trainer/accum", &p));
+        t->net->accum = p;
+        TRY(pt_zero(&t->device, p, t->net->nparams * sizeof(real)));
+    }
     t->halo = pt_net_halo(&o->net);
     TRY(pt_device_sync(&t->device));
     pt_watch_state(t);
@@ -99,6 +112,8 @@ void pt_trainer_close(pt_trainer *t)
     }
     pt_net_free(t->net);
     pt_device_close(&t->device);
+    pt_moments_close(&t->moments);
+    free(t->running_host);
     free(t);
     pt_error_restore(&cause);
 }
@@ -119,18 +134,22 @@ static pt_status op_attempt(void *user, pt_fragment *f, pt_attempt *got)
     pt_trainer *t = b->t;
     pt_status st = PT_OK;
     if (t->hooks.before_attempt) t->hooks.before_attempt(t->hooks.user, f);
-    TRY(pt_stage_up(&t->device, f, &b->augment));
+    TRY(pt_stage_up(&t->device, f, &b->augment, t->o.device_fields));
     memset(&b->pass, 0, sizeof b->pass);
     b->pass.divisor = b->divisor;
+    b->pass.grad_divisor = b->grad_divisor;
     b->pass.scale = t->scaler.scale;
     b->pass.backward = !b->evaluate;
     b->pass.inference = b->evaluate;
     b->pass.predict = b->predicted != NULL;
+    b->pass.host = &f->host;
     if (!b->evaluate) { /* a net is measured without */
         b->pass.smoothing = t->o.smoothing;
         b->pass.dropout = t->o.dropout;
         b->pass.seed = b->augment.seed ^ DROPOUT_SEED;
         b->pass.step = b->augment.step;
+        b->pass.frozen = t->o.norm_on_split == PT_SPLIT_FROZEN && t->o.net.norm == PT_NORM_BATCH &&
+                         f->shape.own < b->out->points;
     }
     b->pass.gather_rows = f->gather_rows ? f->gather_rows : t->o.gather_rows;
     st = pt_net_pass(t->net, &f->device, &f->shape, &b->pass);
@@ -147,12 +166,30 @@ done:
     return st;
 }
 
+/* The gradient, and what batch norm learnt; nothing after the gradient can fail. */
+static pt_status commit_net(pt_batch *b)
+{
+    pt_trainer *t = b->t;
+    pt_status st = PT_OK;
+    int kind = b->pass.frozen ? 2 : 1;
+    if (b->frozen && b->frozen != kind)
+        return pt_fail(PT_ERR_INTERNAL, "pieces of one batch were normalised in two ways");
+    if (t->net->nmoments) TRY(pt_moments_reserve(&t->moments));
+    TRY(pt_net_commit(t->net));
+    b->frozen = kind;
+    if (t->net->nmoments) pt_moments_add(&t->moments, t->net->moments);
+    if (!b->out->coarsest || b->pass.coarsest < b->out->coarsest)
+        b->out->coarsest = b->pass.coarsest;
+done:
+    return st;
+}
+
 static pt_status op_commit(void *user, pt_fragment *f)
 {
     pt_batch *b = user;
     pt_status st = PT_OK;
     pt_phase_set(PT_PHASE_COMMIT);
-    if (!b->evaluate) TRY(pt_net_commit(b->t->net));
+    if (!b->evaluate) TRY(commit_net(b));
     b->out->loss += b->pass.loss;
     b->out->voxels += b->pass.voxels;
     b->out->pairs += b->pass.pairs;
@@ -241,61 +278,9 @@ static void op_before_retry(void *user, const pt_fragment *next, const pt_queue 
     h = pt_probe_hash(h, left, sizeof left);
     h = pt_probe_hash(h, &b->t->plan, sizeof b->t->plan);
     h = pt_probe_hash(h, &b->out->loss, sizeof b->out->loss);
+    const pt_moments *m = &b->t->moments; /* empty, but for batch norm */
+    h = pt_probe_hash(h, m->piece, (size_t)m->pieces * m->size * sizeof *m->piece);
     pt_probe_retry(&h, sizeof h);
-}
-
-/* The state before the batch, whatever was committed of it. */
-static void roll_back(pt_trainer *t)
-{
-    pt_error cause = *pt_error_last();
-    cudaGetLastError();
-    pt_net_zero_grad(
-        t->net); /* on a dead context this fails, and nothing can be used again anyway */
-    if (t->net->nrunning)
-        cudaMemcpyAsync(t->net->running, t->running_before, t->net->nrunning * sizeof(real),
-                        cudaMemcpyDeviceToDevice, t->device.stream);
-    pt_device_sync(&t->device);
-    pt_error_restore(&cause);
-}
-
-static pt_status start_batch(pt_trainer *t, pt_batch_result *out)
-{
-    pt_status st = PT_OK;
-    pt_phase_set(PT_PHASE_LOAD);
-    TRY(pt_mem_release(&t->device));
-    t->baseline = pt_mem_held(&t->device);
-    pt_mem_peak(&t->device, 1);
-    TRY(pt_net_zero_grad(t->net));
-    if (t->net->nrunning)
-        TRY(PT_CUDA(cudaMemcpyAsync(t->running_before, t->net->running,
-                                    t->net->nrunning * sizeof(real), cudaMemcpyDeviceToDevice,
-                                    t->device.stream)));
-    out->bytes_baseline = t->baseline;
-done:
-    return st;
-}
-
-static pt_status step_once(pt_trainer *t, pt_batch_result *out)
-{
-    pt_phase_set(PT_PHASE_STEP);
-    pt_status st = pt_optimizer_step(t->net, &t->optimizer, out->lr, t->o.clip, 1 / t->scaler.scale,
-                                     &out->grad_norm);
-    if (st != PT_ERR_NAN || !pt_scaler_overflow(&t->scaler)) return st;
-    pt_error_clear();
-    out->overflow = 1;
-    return PT_OK;
-}
-
-/* Runs op, and once more when it failed for memory: neither of the two that come here allocates,
- * and each either happens whole or not at all. */
-static pt_status twice(pt_trainer *t, pt_batch_result *out,
-                       pt_status (*op)(pt_trainer *, pt_batch_result *))
-{
-    pt_status st = op(t, out);
-    if (st != PT_ERR_DEVICE || pt_classify(pt_error_last()) != PT_CLASS_OOM) return st;
-    cudaGetLastError();
-    if ((st = pt_mem_release(&t->device)) != PT_OK) return st;
-    return op(t, out);
 }
 
 static pt_status op_noted(void *user, pt_fragment *f, pt_attempt *got)
@@ -316,17 +301,21 @@ pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t
 {
     pt_status st = PT_OK;
     pt_fragment *whole = NULL;
-    pt_batch b = {.t = t, .out = out, .augment = {t->o.seed, (uint64_t)t->step, t->o.augment}};
+    pt_batch b = {
+        .t = t,
+        .out = out,
+        .augment = {t->o.seed, (uint64_t)t->step, t->o.augment, t->o.elastic, t->o.colour_drop}};
     pt_recover_ops ops = pt_batch_ops;
-    double start = pt_now();
+    double start = pt_now(), weight = 0;
     ops.user = &b;
     /* pieces of a batch have batch statistics of their own: what has them is not split unasked */
     if (t->o.plan_ahead && t->o.net.norm != PT_NORM_BATCH) b.plan = &t->plan;
     memset(out, 0, sizeof *out);
     *ledger = (pt_ledger){0};
     pt_probe_step_begin();
-    t->optimizer.launched = 0;
-    out->lr = pt_learning_rate(&t->o, t->step);
+    t->optimizer.launched = t->accum.launched = 0;
+    pt_moments_reset(&t->moments);
+    out->lr = pt_learning_rate(&t->o, t->step / pt_accum_of(&t->o));
     out->loss_scale = t->scaler.scale;
     int64_t *sizes = calloc((size_t)n, sizeof *sizes);
     if (!sizes) return pt_fail(PT_ERR_HOST, "no host memory for a batch of %d scenes", n);
@@ -337,9 +326,11 @@ pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t
     pt_probe_bound((b.plan ? pt_recover_bound_planned : pt_recover_bound)(sizes, n, t->o.split));
     TRY(pt_ledger_open(ledger, sizes, n));
     TRY(pt_fragment_join(scenes, keys, n, t->o.net.classes, pt_class_weights_of(&t->o), &whole));
-    b.divisor = pt_fragment_valid_weight(whole);
+    weight = b.divisor = pt_fragment_valid_weight(whole);
     if (b.divisor <= 0) b.divisor = 1; /* nothing has a weight: the loss and its gradient are 0 */
-    TRY(twice(t, out, start_batch));
+    b.grad_divisor = t->accum.batches ? t->accum.divisor : b.divisor;
+    t->accum.offered = b.grad_divisor;
+    TRY(pt_twice(t, out, pt_start_batch));
     b.used = pt_mem_used(&t->device);
     pt_recover_options ro = {.split = {t->o.split, t->halo, PT_HALF_WORTH},
                              .on_floor = t->o.on_floor,
@@ -350,16 +341,16 @@ pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t
     whole = NULL;
     TRY(pt_recover_batch(&ops, &ro, given, ledger, &out->recover));
     if (ledger->count[PT_FATE_TRAINED] > 0) {
-        if (t->hooks.before_step) t->hooks.before_step(t->hooks.user);
-        TRY(twice(t, out, step_once));
-        out->stepped = !out->overflow;
-        if (out->stepped) pt_scaler_good(&t->scaler, t->o.net.amp);
+        if (t->net->nmoments) TRY(pt_twice(t, out, pt_learn_statistics));
+        out->frozen = b.frozen == 2;
     }
+    TRY(pt_step_batch(t, weight, ledger->count[PT_FATE_TRAINED], out));
 done:
     pt_fragment_free(whole);
     free(sizes);
-    if (st != PT_OK || out->overflow) roll_back(t);
-    if (out->overflow) pt_ledger_fail(ledger, PT_FATE_OVERFLOW);
+    if (st != PT_OK || out->overflow) pt_roll_back(t);
+    if (st != PT_OK) pt_step_without(t, out);
+    if (out->overflow && st == PT_OK) pt_ledger_fail(ledger, PT_FATE_OVERFLOW);
     t->step++;
     out->trained = ledger->count[PT_FATE_TRAINED];
     out->dropped = pt_ledger_dropped(ledger);

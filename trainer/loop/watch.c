@@ -23,6 +23,7 @@ void pt_watch_state(const pt_trainer *t)
             const real *at;
             double tolerance;
         } part[] = {{"grad", n->grad, bound},
+                    {"accum", n->accum, bound},
                     {"param", n->param, 0},
                     {"m", t->optimizer.m, 0},
                     {"v", t->optimizer.v, 0}};
@@ -37,6 +38,7 @@ void pt_watch_state(const pt_trainer *t)
     if (n->nrunning) pt_probe_buffer("running", n->running, n->nrunning * sizeof(real), 1, type, 0);
     pt_probe_buffer("optimizer.t", &t->optimizer.t, sizeof t->optimizer.t, 0, 'b', 0);
     pt_probe_buffer("scaler", &t->scaler, sizeof t->scaler, 0, 'b', 0);
+    pt_probe_buffer("accum.state", &t->accum, sizeof t->accum, 0, 'b', 0);
     pt_probe_buffer("step", &t->step, sizeof t->step, 0, 'b', 0);
 }
 

@@ -18,6 +18,7 @@ typedef struct pt_block {
     int skip;                /* block whose output is concatenated behind the input, or -1 */
     int weight, gamma, beta; /* tensors: [offsets, cin, cout], [cout], [cout] */
     size_t running;          /* elements into running: mean then variance, [cout] each */
+    size_t moments;          /* numbers into the attempt's moments */
     char tag[6][48];         /* call sites: out norm stat dx gather map */
 } pt_block;
 
@@ -48,10 +49,22 @@ typedef struct pt_levels {
     real *feature;              /* device [v0, F] */
     int32_t *count;             /* device [v0, classes] own points per label */
     int32_t *member;            /* device [points] voxel of each point; NULL unless keep_member */
+    uint8_t *own[PT_LEVELS];    /* device [v] owned, as net/moments.h says; NULL unless keep_own */
     int keep_member, keep_key;  /* in; keep_key: of level 0 */
+    int keep_own;               /* in */
 } pt_levels;
 
-pt_status pt_voxelise(pt_arena *a, const pt_fields *f, const pt_shape *shape, pt_levels *out);
+/* A field for a layer that needs it: where it lies on the device, or its copy from the host in the
+ * arena, until it is given back. */
+typedef struct pt_source {
+    const pt_fields *device; /* NULL fields are on the host */
+    const pt_fields *host;
+    const pt_shape *shape;
+} pt_source;
+pt_status pt_source_take(pt_arena *a, const pt_source *s, pt_field f, void **out);
+void pt_source_give(pt_arena *a, const pt_source *s, pt_field f, void *taken);
+
+pt_status pt_voxelise(pt_arena *a, const pt_source *source, pt_levels *out);
 
 /* Everything of one pass. */
 typedef struct pt_run {
@@ -59,9 +72,11 @@ typedef struct pt_run {
     pt_arena arena;
     pt_levels levels;
     int64_t points;
-    const pt_pass *pass;          /* as the caller wants it */
-    const int32_t *scene;         /* device: position in the batch, of each slot */
-    int inference;                /* batch norm by its running statistics */
+    const pt_pass *pass; /* as the caller wants it */
+    pt_source source;
+    const int32_t *scene;         /* device: position in the batch, of each slot; of dropout */
+    int given;                    /* batch norm by its running statistics */
+    int moments;                  /* what it learns of the batch is wanted */
     int64_t gather_rows;          /* rows of the workspace */
     real *gather_in, *gather_out; /* rows of 16 bits, where products are of those */
     struct {

@@ -33,6 +33,10 @@ static void lay_out(pt_net *n)
             k->running = n->nrunning;
             n->nrunning += 2 * (size_t)k->cout;
         }
+        if (n->options.norm == PT_NORM_BATCH) {
+            k->moments = n->nmoments;
+            n->nmoments += pt_moments_size(k->cout);
+        }
     }
     l->head_weight = add_tensor(n, "head", "weight",
                                 (size_t)n->options.width[0] * (size_t)n->options.classes, 1);
@@ -144,9 +148,13 @@ pt_status pt_net_create(pt_device *d, const pt_net_options *o, pt_net **out)
     NEW(n->layers->decays, n->nparams, uint8_t, "net/decays");
     NEW(n->layers->norm_tmp, pt_k_sum_room((int64_t)n->nparams), double, "net/norm_tmp");
     NEW(n->layers->norm_out, 1, double, "net/norm_out");
-    if (n->nrunning) {
-        NEW(n->running, n->nrunning, real, "net/running");
-        NEW(n->running_scratch, n->nrunning, real, "net/running_scratch");
+    if (n->nrunning) NEW(n->running, n->nrunning, real, "net/running");
+    if (n->nmoments) {
+        NEW(n->moments_device, n->nmoments, double, "net/moments");
+        if (!(n->moments = calloc(n->nmoments, sizeof *n->moments))) {
+            st = pt_fail(PT_ERR_HOST, "no host memory for the statistics of the norms");
+            goto done;
+        }
     }
     /* what a retry overwrites before it reads it */
     pt_probe_buffer("net/scratch", n->scratch, n->nparams * sizeof(real), 1, 's', 0);
@@ -155,9 +163,8 @@ pt_status pt_net_create(pt_device *d, const pt_net_options *o, pt_net **out)
     pt_probe_buffer("net/norm_tmp", n->layers->norm_tmp,
                     pt_k_sum_room((int64_t)n->nparams) * sizeof(double), 1, 's', 0);
     pt_probe_buffer("net/norm_out", n->layers->norm_out, sizeof(double), 1, 's', 0);
-    if (n->nrunning)
-        pt_probe_buffer("net/running_scratch", n->running_scratch, n->nrunning * sizeof(real), 1,
-                        's', 0);
+    if (n->nmoments)
+        pt_probe_buffer("net/moments", n->moments_device, n->nmoments * sizeof(double), 1, 's', 0);
     TRY(fill(n));
     *out = n;
 done:
@@ -171,12 +178,14 @@ void pt_net_free(pt_net *n)
     pt_mem_free(n->device, n->param);
     pt_mem_free(n->device, n->grad);
     pt_mem_free(n->device, n->scratch);
+    pt_mem_free(n->device, n->accum);
     pt_mem_free(n->device, n->narrow);
     pt_mem_free(n->device, n->running);
-    pt_mem_free(n->device, n->running_scratch);
+    pt_mem_free(n->device, n->moments_device);
     pt_mem_free(n->device, n->layers->decays);
     pt_mem_free(n->device, n->layers->norm_tmp);
     pt_mem_free(n->device, n->layers->norm_out);
+    free(n->moments);
     free(n->layers);
     free(n->tensor);
     free(n);
@@ -187,15 +196,12 @@ pt_status pt_net_zero_grad(pt_net *n)
     return pt_zero(n->device, n->grad, n->nparams * sizeof(real));
 }
 
-/* The statistics first: that copy can be repeated. The addition is one launch: when the wait after
- * it fails, a repeated commit only waits, or the gradient would be counted twice. */
+/* One launch: when the wait after it fails, a repeated commit only waits, or the gradient would be
+ * counted twice. */
 pt_status pt_net_commit(pt_net *n)
 {
     pt_status st = PT_OK;
     if (!n->added) {
-        if (n->nrunning)
-            TRY(PT_CUDA(cudaMemcpyAsync(n->running, n->running_scratch, n->nrunning * sizeof(real),
-                                        cudaMemcpyDeviceToDevice, n->device->stream)));
         TRY(pt_k_add(n->device, (int64_t)n->nparams, n->scratch, n->grad));
         n->added = 1;
     }
@@ -204,10 +210,18 @@ done:
     return st;
 }
 
+pt_status pt_net_moments(const pt_net *n, pt_moments *out)
+{
+    int channels[PT_MAX_BLOCKS];
+    for (int b = 0; b < n->layers->nblocks; b++) channels[b] = n->layers->block[b].cout;
+    return pt_moments_open(out, n->layers->nblocks, channels);
+}
+
 pt_status pt_augment_points(pt_device *d, const pt_augment *a, uint32_t scene_key, int64_t point0,
                             int64_t n, float voxel, float *coord, real *feature)
 {
-    return a->strength > 0 ? pt_k_augment(d, n, a->seed, a->step, scene_key, point0, a->strength,
-                                          voxel, coord, feature)
-                           : PT_OK;
+    return a->strength > 0 || a->elastic > 0 || a->colour_drop > 0
+               ? pt_k_augment(d, n, a->seed, a->step, scene_key, point0, a->strength, voxel, coord,
+                              feature, a->elastic, a->colour_drop)
+               : PT_OK;
 }

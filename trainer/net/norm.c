@@ -8,8 +8,6 @@
 #else
 #define DNN_TYPE CUDNN_DATA_FLOAT
 #endif
-#define EPSILON  1e-5
-#define MOMENTUM 0.1
 
 static real *param(const pt_run *r, int t)
 {
@@ -49,24 +47,27 @@ static pt_status batch_forward(pt_run *r, int b)
     const real one = 1, zero = 0;
     batch_descriptors t;
     pt_status st = PT_OK;
-    real *mean = r->net->running_scratch + k->running, *var = mean + k->cout;
-    int given = r->net->options.norm == PT_NORM_FROZEN || r->inference; /* statistics */
-    if (r->at[b].v < 2 && !given)
+    real *mean = r->net->running + k->running, *var = mean + k->cout;
+    if (r->at[b].v < 2 && !r->given)
         return pt_fail(
             PT_ERR_INPUT,
             "%s: batch norm over %lld voxel has no variance; use --norm layer or larger scenes",
             k->name, (long long)r->at[b].v);
     TRY(open_descriptors(&t, r->at[b].v, k->cout));
-    if (given)
+    if (r->given)
         TRY(PT_CUDNN(cudnnBatchNormalizationForwardInference(
             d->cudnn, CUDNN_BATCHNORM_SPATIAL, &one, &zero, t.x, r->at[b].z, t.x, r->at[b].y, t.bn,
-            param(r, k->gamma), param(r, k->beta), mean, var, EPSILON)));
-    else
+            param(r, k->gamma), param(r, k->beta), mean, var, PT_NORM_EPSILON)));
+    else /* the running ones are of the batch, not of a piece: pt_moments_running */
         TRY(PT_CUDNN(cudnnBatchNormalizationForwardTraining(
             d->cudnn, CUDNN_BATCHNORM_SPATIAL, &one, &zero, t.x, r->at[b].z, t.x, r->at[b].y, t.bn,
-            param(r, k->gamma), param(r, k->beta), MOMENTUM, mean, var, EPSILON, r->at[b].mean,
+            param(r, k->gamma), param(r, k->beta), 1, NULL, NULL, PT_NORM_EPSILON, r->at[b].mean,
             r->at[b].inv)));
-    if (r->net->options.norm == PT_NORM_FROZEN) TRY(pt_k_frozen_inv(d, k->cout, var, r->at[b].inv));
+    if (r->given) TRY(pt_k_frozen_inv(d, k->cout, var, r->at[b].inv));
+    if (r->moments)
+        TRY(pt_k_moments(d, r->at[b].v, k->cout, r->at[b].z, r->levels.own[k->level],
+                         r->given ? mean : r->at[b].mean, r->at[b].inv,
+                         r->net->moments_device + k->moments, r->columns));
 done:
     close_descriptors(&t);
     return st;
@@ -97,8 +98,8 @@ static pt_status batch_backward(pt_run *r, int b, const real *dy, real *dz)
     TRY(open_descriptors(&t, r->at[b].v, k->cout));
     TRY(PT_CUDNN(cudnnBatchNormalizationBackward(
         r->net->device->cudnn, CUDNN_BATCHNORM_SPATIAL, &one, &zero, &one, &one, t.x, r->at[b].z,
-        t.x, dy, t.x, dz, t.bn, param(r, k->gamma), grad(r, k->gamma), grad(r, k->beta), EPSILON,
-        r->at[b].mean, r->at[b].inv)));
+        t.x, dy, t.x, dz, t.bn, param(r, k->gamma), grad(r, k->gamma), grad(r, k->beta),
+        PT_NORM_EPSILON, r->at[b].mean, r->at[b].inv)));
 done:
     close_descriptors(&t);
     return st;
@@ -112,12 +113,12 @@ pt_status pt_norm_backward(pt_run *r, int b, real *dy, real *dz)
     pt_status st = PT_OK;
     pt_tag_set(k->tag[1]);
     TRY(pt_dnn_relu_back(d, v, k->cout, r->at[b].y, dy));
-    if (r->net->options.norm == PT_NORM_BATCH) {
+    if (r->net->options.norm == PT_NORM_BATCH && !r->given) {
         TRY(batch_backward(r, b, dy, dz));
         goto done;
     }
     int per_row = r->net->options.norm == PT_NORM_LAYER;
-    const real *mean = per_row ? r->at[b].mean : r->net->running_scratch + k->running;
+    const real *mean = per_row ? r->at[b].mean : r->net->running + k->running;
     TRY(pt_k_norm_columns(d, v, k->cout, per_row, r->at[b].z, mean, r->at[b].inv, dy,
                           grad(r, k->gamma), grad(r, k->beta), r->columns));
     if (per_row)

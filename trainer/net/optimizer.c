@@ -30,14 +30,19 @@ void pt_optimizer_free(pt_net *n, pt_optimizer *o)
     *o = (pt_optimizer){0};
 }
 
+static const real *gradient(const pt_net *n)
+{
+    return n->accum ? n->accum : n->grad;
+}
+
 static pt_status launch(pt_net *n, const pt_optimizer *o, double lr, double scale)
 {
     double t = (double)(o->t + 1);
     if (o->kind == PT_SGD) {
         pt_sgd_scalars s = {
             .lr = lr, .momentum = o->momentum, .decay = o->weight_decay, .scale = scale};
-        return pt_k_sgd(n->device, (int64_t)n->nparams, &s, n->grad, n->layers->decays, n->param,
-                        o->m);
+        return pt_k_sgd(n->device, (int64_t)n->nparams, &s, gradient(n), n->layers->decays,
+                        n->param, o->m);
     }
     pt_adamw_scalars s = {.lr = lr,
                           .beta1 = o->beta1,
@@ -47,7 +52,7 @@ static pt_status launch(pt_net *n, const pt_optimizer *o, double lr, double scal
                           .correction1 = 1 - pow(o->beta1, t),
                           .correction2 = 1 - pow(o->beta2, t),
                           .scale = scale};
-    return pt_k_adamw(n->device, (int64_t)n->nparams, &s, n->grad, n->layers->decays, n->param,
+    return pt_k_adamw(n->device, (int64_t)n->nparams, &s, gradient(n), n->layers->decays, n->param,
                       o->m, o->v);
 }
 
@@ -58,7 +63,7 @@ pt_status pt_optimizer_step(pt_net *n, pt_optimizer *o, double lr, double clip, 
     pt_device *d = n->device;
     double square = 0;
     if (o->launched) goto wait;
-    TRY(pt_k_sum_squares(d, (int64_t)n->nparams, n->grad, n->layers->norm_out,
+    TRY(pt_k_sum_squares(d, (int64_t)n->nparams, gradient(n), n->layers->norm_out,
                          n->layers->norm_tmp));
     TRY(pt_copy_down(d, &square, n->layers->norm_out, sizeof square));
     double length = sqrt(square) * unscale;

@@ -55,6 +55,8 @@ static pt_status workspace(pt_run *r, int64_t limit)
         if ((size_t)(need * k->cout) > out) out = (size_t)(need * k->cout);
         size_t c = pt_k_columns_room(r->levels.v[k->level], k->cout);
         if (c > columns) columns = c;
+        c = r->moments ? pt_k_moments_room(r->levels.v[k->level], k->cout) : 0;
+        if (c > columns) columns = c;
     }
     size_t head = pt_k_columns_room(r->levels.v[0], r->net->options.classes);
     r->gather_rows = rows ? rows : 1;
@@ -133,14 +135,16 @@ done:
 }
 
 /* logits are overwritten by their log-softmax, then by their gradient. */
-static pt_status loss(pt_run *r, real *logits, const real *class_weight, pt_pass *pass)
+static pt_status loss(pt_run *r, real *logits, pt_pass *pass)
 {
     pt_device *d = r->net->device;
     int classes = r->net->options.classes;
     int64_t v = r->levels.v[0];
     size_t cells = (size_t)(classes * classes);
+    double grad_divisor = pass->grad_divisor > 0 ? pass->grad_divisor : pass->divisor;
     unsigned long long *confusion = NULL;
     double *each = NULL, *total = NULL, *tmp = NULL;
+    void *class_weight;
     pt_status st = PT_OK;
     NEW(each, v, double, "loss/voxel");
     NEW(total, 1, double, "loss/total");
@@ -150,9 +154,11 @@ static pt_status loss(pt_run *r, real *logits, const real *class_weight, pt_pass
     TRY(pt_zero(d, confusion, cells * sizeof *confusion));
     TRY(pt_dnn_log_softmax(d, v, classes, logits, logits));
     if (pass->predict) TRY(predict(r, logits, pass));
+    TRY(pt_source_take(&r->arena, &r->source, PT_FIELD_class_weight, &class_weight));
     TRY(pt_k_loss(d, v, classes, logits, r->levels.count, class_weight, pass->divisor,
-                  pass->divisor / (pass->scale > 0 ? pass->scale : 1), pass->smoothing, logits,
-                  each, confusion));
+                  grad_divisor / (pass->scale > 0 ? pass->scale : 1), pass->smoothing, logits, each,
+                  confusion));
+    pt_source_give(&r->arena, &r->source, PT_FIELD_class_weight, class_weight);
     TRY(pt_k_sum(d, v, each, total, tmp));
     TRY(pt_copy_down(d, &pass->loss, total, sizeof pass->loss));
     TRY(pt_copy_down(d, pass->confusion, confusion, cells * sizeof *confusion));
@@ -229,28 +235,35 @@ pt_status pt_net_pass(pt_net *net, const pt_fields *fields, const pt_shape *shap
                        net->options.classes);
     pt_phase_set(PT_PHASE_VOXELISE);
     TRY(pt_zero(net->device, net->scratch, net->nparams * sizeof(real)));
-    if (net->nrunning)
-        TRY(PT_CUDA(cudaMemcpyAsync(net->running_scratch, net->running,
-                                    net->nrunning * sizeof(real), cudaMemcpyDeviceToDevice,
-                                    net->device->stream)));
     if (net->narrow)
         TRY(pt_k_narrow(net->device, (int64_t)net->nparams, net->options.amp, net->param,
                         net->narrow));
     r->levels.keep_member = pass->predict;
     r->levels.keep_key = pass->dropout > 0;
     r->pass = pass;
-    r->scene = fields->scene;
-    r->inference = pass->inference;
+    r->source = (pt_source){fields, pass->host, shape};
+    r->given = net->options.norm == PT_NORM_FROZEN || pass->inference || pass->frozen;
+    r->moments = net->moments && !pass->inference;
+    r->levels.keep_own = r->moments;
     r->points = shape->points;
-    TRY(pt_voxelise(&r->arena, fields, shape, &r->levels));
+    TRY(pt_voxelise(&r->arena, &r->source, &r->levels));
+    if (pass->dropout > 0) {
+        void *scene;
+        TRY(pt_source_take(&r->arena, &r->source, PT_FIELD_scene, &scene));
+        r->scene = scene;
+    }
     pass->voxels = r->levels.v[0];
     pass->pairs = r->levels.same[0].start[27];
+    pass->coarsest = r->levels.v[PT_LEVELS - 1];
     pt_phase_set(PT_PHASE_FORWARD);
     TRY(workspace(r, pass->gather_rows));
     TRY(forward(r, &logits));
+    if (r->moments)
+        TRY(pt_copy_down(net->device, net->moments, net->moments_device,
+                         net->nmoments * sizeof *net->moments));
     pass->did_forward = 1;
     pt_phase_set(PT_PHASE_LOSS);
-    TRY(loss(r, logits, fields->class_weight, pass));
+    TRY(loss(r, logits, pass));
     if (pass->backward) {
         pt_phase_set(PT_PHASE_BACKWARD);
         TRY(backward(r, logits));

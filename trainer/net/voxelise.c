@@ -79,8 +79,40 @@ done:
     return st;
 }
 
-static pt_status finest(pt_arena *a, const pt_fields *f, const pt_shape *s, pt_levels *out)
+pt_status pt_source_take(pt_arena *a, const pt_source *s, pt_field f, void **out)
 {
+    pt_status st = PT_OK;
+    size_t bytes = pt_field_bytes(f, s->shape);
+    *out = *pt_field_at((pt_fields *)s->device, f);
+    if (*out) return PT_OK;
+    if (!s->host || !*pt_field_at((pt_fields *)s->host, f))
+        return pt_fail(PT_ERR_INTERNAL, "%s is on neither side", pt_field_tag(f));
+    TRY(pt_arena_alloc(a, bytes, 1, pt_field_tag(f), out));
+    TRY(pt_copy_up(a->device, *out, *pt_field_at((pt_fields *)s->host, f), bytes));
+done:
+    return st;
+}
+
+void pt_source_give(pt_arena *a, const pt_source *s, pt_field f, void *taken)
+{
+    if (taken != *pt_field_at((pt_fields *)s->device, f)) pt_arena_drop(a, taken);
+}
+
+#define TAKE(name)                                                \
+    do {                                                          \
+        void *taken_;                                             \
+        TRY(pt_source_take(a, source, PT_FIELD_##name, &taken_)); \
+        name = taken_;                                            \
+    } while (0)
+#define GIVE(name) pt_source_give(a, source, PT_FIELD_##name, name)
+
+static pt_status finest(pt_arena *a, const pt_source *source, pt_levels *out)
+{
+    const pt_shape *s = source->shape;
+    float *coord, *voxel;
+    int32_t *slot, *label;
+    real *feature;
+    uint8_t *own;
     pt_device *d = a->device;
     pt_status st = PT_OK;
     uint64_t *key = NULL;
@@ -88,13 +120,29 @@ static pt_status finest(pt_arena *a, const pt_fields *f, const pt_shape *s, pt_l
     int64_t n = s->points;
     NEW(key, n, uint64_t, "point_key");
     NEW(index, n, int32_t, "point_index");
-    TRY(pt_k_voxel_keys(d, n, f->coord, f->slot, f->voxel, key, index));
+    TAKE(coord);
+    TAKE(slot);
+    TAKE(voxel);
+    TRY(pt_k_voxel_keys(d, n, coord, slot, voxel, key, index));
+    GIVE(coord);
+    GIVE(slot);
+    GIVE(voxel);
     if (out->keep_member) NEW(out->member, n, int32_t, "member");
     TRY(unique(a, n, key, index, &out->key[0], &out->v[0], &first, out->member));
     NEW(out->feature, out->v[0] * PT_FEATURES, real, "feature");
     NEW(out->count, out->v[0] * s->classes, int32_t, "count");
-    TRY(pt_k_voxel_mean(d, out->v[0], n, first, index, f->feature, out->feature));
-    TRY(pt_k_voxel_labels(d, out->v[0], n, s->classes, first, index, f->label, f->own, out->count));
+    TAKE(feature);
+    TRY(pt_k_voxel_mean(d, out->v[0], n, first, index, feature, out->feature));
+    GIVE(feature);
+    TAKE(label);
+    TAKE(own);
+    TRY(pt_k_voxel_labels(d, out->v[0], n, s->classes, first, index, label, own, out->count));
+    GIVE(label);
+    if (out->keep_own) {
+        NEW(out->own[0], out->v[0], uint8_t, "own");
+        TRY(pt_k_first_own(d, out->v[0], first, index, own, out->own[0]));
+    }
+    GIVE(own);
     pt_arena_drop(a, key);
     pt_arena_drop(a, index);
     pt_arena_drop(a, first);
@@ -107,13 +155,20 @@ static pt_status coarser(pt_arena *a, int level, pt_levels *out)
     pt_device *d = a->device;
     pt_status st = PT_OK;
     uint64_t *key = NULL;
-    int32_t *index = NULL, *parent = NULL, *table = NULL;
+    int32_t *index = NULL, *parent = NULL, *table = NULL, *first = NULL;
     int64_t n = out->v[level];
     NEW(key, n, uint64_t, "coarse_key");
     NEW(index, n, int32_t, "coarse_index");
     NEW(parent, n, int32_t, "parent");
     TRY(pt_k_coarse_keys(d, n, out->key[level], key, index));
-    TRY(unique(a, n, key, index, &out->key[level + 1], &out->v[level + 1], NULL, parent));
+    TRY(unique(a, n, key, index, &out->key[level + 1], &out->v[level + 1],
+               out->keep_own ? &first : NULL, parent));
+    if (out->keep_own) {
+        NEW(out->own[level + 1], out->v[level + 1], uint8_t, "coarse_own");
+        TRY(pt_k_first_own(d, out->v[level + 1], first, index, out->own[level],
+                           out->own[level + 1]));
+        pt_arena_drop(a, first);
+    }
     NEW(table, 8 * n, int32_t, "children");
     TRY(pt_k_children(d, n, out->key[level], parent, table));
     TRY(lists(a, 8, n, table, &out->down[level]));
@@ -124,11 +179,11 @@ done:
     return st;
 }
 
-pt_status pt_voxelise(pt_arena *a, const pt_fields *f, const pt_shape *shape, pt_levels *out)
+pt_status pt_voxelise(pt_arena *a, const pt_source *source, pt_levels *out)
 {
     pt_status st = PT_OK;
     int32_t *table = NULL;
-    TRY(finest(a, f, shape, out));
+    TRY(finest(a, source, out));
     for (int l = 0; l + 1 < PT_LEVELS; l++) TRY(coarser(a, l, out));
     for (int l = 0; l < PT_LEVELS; l++) {
         NEW(table, 27 * out->v[l], int32_t, "neighbours");

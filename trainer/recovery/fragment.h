@@ -56,6 +56,7 @@ typedef struct pt_member {
     int64_t points; /* of the fragment's points, own and halo */
 } pt_member;
 
+/* On the device may mean its features alone; the rest is on the host then (recovery/stage.h). */
 typedef enum pt_where { PT_ON_HOST, PT_ON_DEVICE } pt_where;
 
 /* Remedies a fragment has had; each is tried once. */
@@ -66,7 +67,7 @@ typedef struct pt_fragment {
     pt_where where;    /* which of the two sets of arrays is whole */
     int augmented;     /* 0: host fields are as loaded; the device is to augment them */
     int spatial;       /* 1: a part of one scene; 0: whole scenes */
-    pt_fields host;    /* malloc'ed, owned; all NULL while the fragment lives on the device */
+    pt_fields host;    /* malloc'ed, owned; NULL what lives on the device */
     pt_fields device;  /* device memory, owned by whoever runs attempts (recovery/stage.h) */
     pt_member *member; /* [shape.scenes], owned */
     int id,

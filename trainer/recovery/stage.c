@@ -2,6 +2,7 @@
 #include "stage.h"
 #include "probe.h"
 #include <stdlib.h>
+#include <string.h>
 
 #define SMALLEST_PIECE 256 /* points: augmentation gives up when this many do not fit */
 
@@ -24,26 +25,58 @@ static pt_status augment_on_device(pt_device *d, pt_fragment *f, const pt_augmen
         TRY(pt_augment_points(d, a, f->member[s].key, 0, f->member[s].points, f->host.voxel[s],
                               f->device.coord + 3 * at, f->device.feature + PT_FEATURES * at));
     TRY(pt_device_sync(d));
-    f->augmented = 1;
 done:
     return st;
 }
 
-pt_status pt_stage_up(pt_device *d, pt_fragment *f, const pt_augment *a)
+static void drop_host(pt_fragment *f, pt_field k)
+{
+    void **p = pt_field_at(&f->host, k);
+    free(*p);
+    *p = NULL;
+}
+
+/* Coordinates that were augmented go home: into new memory, since the old ones go with features
+ * that are not augmented, and count until nothing more can fail. */
+static pt_status coordinates_home(pt_device *d, pt_fragment *f)
 {
     pt_status st = PT_OK;
+    size_t bytes = pt_field_bytes(PT_FIELD_coord, &f->shape);
+    float *coord = malloc(bytes);
+    if (!coord)
+        return pt_fail(PT_ERR_HOST, "no host memory for the coordinates of %lld points",
+                       (long long)f->shape.points);
+    TRY(pt_copy_down(d, coord, f->device.coord, bytes));
+    free(f->host.coord);
+    f->host.coord = coord;
+    coord = NULL;
+    pt_mem_free(d, f->device.coord);
+    f->device.coord = NULL;
+done:
+    free(coord);
+    return st;
+}
+
+pt_status pt_stage_up(pt_device *d, pt_fragment *f, const pt_augment *a, pt_device_fields which)
+{
+    pt_status st = PT_OK;
+    int was = f->augmented;
     if (f->where == PT_ON_DEVICE) return PT_OK;
     pt_phase_set(PT_PHASE_LOAD);
     for (int i = 0; i < PT_FIELD_COUNT; i++) {
         void **to = pt_field_at(&f->device, (pt_field)i);
+        if (which == PT_DEVICE_X && i != PT_FIELD_feature && (i != PT_FIELD_coord || was)) continue;
         size_t bytes = pt_field_bytes((pt_field)i, &f->shape);
         TRY(pt_mem_alloc(d, bytes, 1, pt_field_tag((pt_field)i), to));
         TRY(pt_copy_up(d, *to, *pt_field_at(&f->host, (pt_field)i), bytes));
     }
     TRY(pt_device_sync(d));
-    if (!f->augmented) TRY(augment_on_device(d, f, a));
+    if (!was) TRY(augment_on_device(d, f, a));
+    if (which == PT_DEVICE_X && !was) TRY(coordinates_home(d, f));
+    f->augmented = 1;
     f->where = PT_ON_DEVICE;
-    pt_fragment_drop_host(f);
+    for (int i = 0; i < PT_FIELD_COUNT; i++)
+        if (*pt_field_at(&f->device, (pt_field)i)) drop_host(f, (pt_field)i);
 done:
     if (st != PT_OK) pt_stage_discard(d, f);
     return st;
@@ -55,10 +88,12 @@ pt_status pt_stage_down(pt_device *d, pt_fragment *f)
     if (f->where == PT_ON_DEVICE) {
         pt_phase_set(PT_PHASE_STAGE);
         TRY(pt_fragment_alloc_host(f));
-        for (int i = 0; i < PT_FIELD_COUNT; i++)
-            TRY(pt_copy_down(d, *pt_field_at(&f->host, (pt_field)i),
-                             *pt_field_at(&f->device, (pt_field)i),
-                             pt_field_bytes((pt_field)i, &f->shape)));
+        for (int i = 0; i < PT_FIELD_COUNT; i++) {
+            const void *from = *pt_field_at(&f->device, (pt_field)i);
+            if (from)
+                TRY(pt_copy_down(d, *pt_field_at(&f->host, (pt_field)i), from,
+                                 pt_field_bytes((pt_field)i, &f->shape)));
+        }
         f->where = PT_ON_HOST;
     }
     pt_stage_discard(d, f);
@@ -139,6 +174,16 @@ done:
     return st;
 }
 
+/* From the device, or from the host where it stayed there. */
+static pt_status read_field(pt_device *d, const pt_fragment *f, pt_field k, void *to)
+{
+    const void *there = *pt_field_at((pt_fields *)&f->device, k);
+    size_t bytes = pt_field_bytes(k, &f->shape);
+    if (there) return pt_copy_down(d, to, there, bytes);
+    memcpy(to, *pt_field_at((pt_fields *)&f->host, k), bytes);
+    return PT_OK;
+}
+
 pt_status pt_stage_receipt(pt_device *d, const pt_fragment *f, pt_attempt *out)
 {
     pt_status st = PT_OK;
@@ -150,10 +195,10 @@ pt_status pt_stage_receipt(pt_device *d, const pt_fragment *f, pt_attempt *out)
         st = pt_fail(PT_ERR_HOST, "no host memory for the receipt of %zu points", n);
         goto done;
     }
-    TRY(pt_copy_down(d, own, f->device.own, n));
-    TRY(pt_copy_down(d, slot, f->device.slot, sizeof *slot * n));
-    TRY(pt_copy_down(d, point, f->device.point, sizeof *point * n));
-    TRY(pt_copy_down(d, scene, f->device.scene, sizeof *scene * (size_t)f->shape.scenes));
+    TRY(read_field(d, f, PT_FIELD_own, own));
+    TRY(read_field(d, f, PT_FIELD_slot, slot));
+    TRY(read_field(d, f, PT_FIELD_point, point));
+    TRY(read_field(d, f, PT_FIELD_scene, scene));
     int64_t m = 0;
     for (size_t i = 0; i < n; i++) {
         if (!own[i]) continue;
