@@ -25,7 +25,7 @@ def python():
     if not given and not os.path.exists(os.path.join(ROOT, "build/torch/done")):
         print("installing torch into build/torch", file=sys.stderr)
         for command in ([sys.executable, "-m", "venv", os.path.join(ROOT, "build/torch")],
-                        [own, "-m", "pip", "install", "--quiet", "torch"]):
+                        [own, "-m", "pip", "install", "--quiet", "torch", "numpy"]):
             got = subprocess.run(command, stdout=sys.stderr)
             if got.returncode:
                 print(f"skipped: PyTorch cannot be had here ({' '.join(command)} ended with {got.returncode}); name a Python "

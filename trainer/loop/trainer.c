@@ -312,13 +312,13 @@ pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t
     if (t->o.plan_ahead && t->o.net.norm != PT_NORM_BATCH) b.plan = &t->plan;
     memset(out, 0, sizeof *out);
     *ledger = (pt_ledger){0};
-    pt_probe_step_begin();
+    int64_t *sizes = calloc((size_t)n, sizeof *sizes);
+    if (!sizes) return pt_fail(PT_ERR_HOST, "no host memory for a batch of %d scenes", n);
+    pt_probe_step_begin(); /* from here on the way out is done, which ends the step */
     t->optimizer.launched = t->accum.launched = 0;
     pt_moments_reset(&t->moments);
     out->lr = pt_learning_rate(&t->o, t->step / pt_accum_of(&t->o));
     out->loss_scale = t->scaler.scale;
-    int64_t *sizes = calloc((size_t)n, sizeof *sizes);
-    if (!sizes) return pt_fail(PT_ERR_HOST, "no host memory for a batch of %d scenes", n);
     for (int s = 0; s < n; s++) {
         out->points += sizes[s] = scenes[s].n;
         pt_probe_sample(sizes[s]);
