@@ -98,7 +98,7 @@ def replay_rows(directory):
         sums = (sums ^ byte) * 1099511628211 & 2**64 - 1
     with open(path, "w", encoding="ascii") as f:
         f.write('{"oomt":1,"expect":"any","device":{"total":8589934592}}\n' + "".join(lines))
-        f.write(f'{{"end":{{"events":{len(lines)},"sum":"{sums:016x}"}}}}\n')
+        f.write(f'{{"end":{{"events":{len(lines)},"lost":0,"peak":0,"sum":"{sums:016x}"}}}}\n')
     start = time.monotonic()
     out = subprocess.run(["build/bin/oomproof", "replay", path], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     whole = time.monotonic() - start
