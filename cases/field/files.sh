@@ -53,7 +53,7 @@ said) # what a recording shows of itself, and what record says of rules and ring
     expect 0 "failure 1: cudaMalloc of" replay "$d/r.oomt"
     expect 0 "1 of the failures were made by rules" replay "$d/r.oomt"
     expect 2 "it is a recording: oomproof replay FILE" "$bin/oomproof" trace "$d/r.oomt"
-    expect 0 "no rule failed anything that is kept" record --faults 'cudaMalloc phase=nosuch -> oom' -- $small
+    expect 0 "no rule failed anything" record --faults 'cudaMalloc phase=nosuch -> oom' -- $small
     expect 2 "OOMPROOF_FAULTS): line 1" env OOMPROOF_FAULTS=garbage "$bin/oomproof" record -o "$d/x" -- $small
     expect 2 "--capacity and --threads are of the models" replay --capacity 1GiB "$d/r.oomt" -- $small
     expect 2 "./nowhere cannot be started" replay "$d/r.oomt" -- ./nowhere
@@ -63,7 +63,7 @@ said) # what a recording shows of itself, and what record says of rules and ring
     [ -e "$d/new" ] && fail "an empty recording is left"
     guest=$build/cases/guest_any
     OOMPROOF_RECORD=$d/live.ring "$bin/oomproof" run --device sim -- "$guest" for-ever >"$out" 2>&1 &
-    while [ ! -s "$d/live.ring" ] || [ "$("$bin/oomproof" trace "$d/live.ring" | wc -l)" -lt 50 ]; do :; done
+    while [ ! -s "$d/live.ring" ] || [ "$("$bin/oomproof" trace "$d/live.ring" 2>/dev/null | wc -l)" -lt 50 ]; do :; done
     expect 2 "still writes it" "$bin/oomproof" record -o "$d/x" --finish "$d/live.ring"
     kill -9 "$(pgrep -f "^$guest for-ever")"
     wait
@@ -71,7 +71,7 @@ said) # what a recording shows of itself, and what record says of rules and ring
 ring) # a kill and a full disk leave what was recorded
     guest=$build/cases/guest_any
     OOMPROOF_RECORD=$d/k.ring OOMPROOF_RECORD_EVENTS=500 "$bin/oomproof" run --device sim -- "$guest" for-ever >"$out" 2>&1 &
-    while [ ! -s "$d/k.ring" ] || [ "$("$bin/oomproof" trace "$d/k.ring" | wc -l)" -lt 400 ]; do :; done
+    while [ ! -s "$d/k.ring" ] || [ "$("$bin/oomproof" trace "$d/k.ring" 2>/dev/null | wc -l)" -lt 400 ]; do :; done
     kill -9 $(pgrep -f "^$guest for-ever")
     wait
     expect 0 " events (0 failures)" "$bin/oomproof" record -o "$d/k.oomt" --finish "$d/k.ring"
@@ -122,7 +122,34 @@ died) # a job that recovers at first, and dies later: of that failure is the rec
     expect 0 "as recorded, refused" replay --quiet "$d/r.oomt" -- $small --steps 4
     expect 11 "1 failures" record --first --last 200 --faults "$rules" -- $small --steps 4
     grep '"e":"fail"' "$d/r.oomt" | grep -q cudaMalloc || fail "the first failure does not stay: $(grep fail "$d/r.oomt")"
-    grep -q '"e":"step".*"attempts":2.*"n":1' "$d/r.oomt" || fail "its step is not there: $(grep step "$d/r.oomt")" ;;
+    grep -q '"e":"step".*"attempts":2.*"n":1' "$d/r.oomt" || fail "its step is not there: $(grep step "$d/r.oomt")"
+    grep -q '"expect":"any"' "$d/r.oomt" || fail "what is not in it, is expected of it: $(head -1 "$d/r.oomt")"
+    expect 0 "as recorded" replay --quiet "$d/r.oomt" -- $small --steps 4 ;;
+lost) # failures that the ring has gone over: the calls after them come again only if they do too
+    rules='cudaMalloc phase=forward nth=5 -> oom; cudaMalloc phase=forward nth=40 -> oom
+        cublasSgemm phase=forward nth=300 -> status(CUBLAS_STATUS_INVALID_VALUE)'
+    expect 11 "refused" record --last 150 --faults "$rules" -- $small --steps 9
+    [ "$(grep -c '"e":"lost".*cudaMalloc' "$d/r.oomt")" -ge 1 ] || fail "no earlier failure is in it: $(grep -c lost "$d/r.oomt")"
+    expect 0 "as recorded, refused" replay --quiet "$d/r.oomt" -- $small --steps 9
+    sed 's/\("e":"lost".*"o":\)[0-9]*/\177777/' "$d/r.oomt" >"$d/other.oomt"
+    expect 2 "damaged" replay --quiet "$d/other.oomt" -- $small --steps 9
+    expect 0 "driver              0" replay --capacity 1GiB "$d/r.oomt" ;;
+killed) # a job that is killed while it is recorded: its ring, and a recording that says what is known of its end
+    guest=$build/cases/guest_any
+    "$bin/oomproof" record --device sim -o "$d/k.oomt" -- "$guest" for-ever >"$out" 2>&1 &
+    while [ ! -s "$d/k.oomt.ring" ] || [ "$("$bin/oomproof" trace "$d/k.oomt.ring" 2>/dev/null | wc -l)" -lt 50 ]; do :; done
+    kill -9 "$(pgrep -f "^$guest for-ever")"
+    wait
+    grep -q '"expect":"none"' "$d/k.oomt" || fail "more than nothing is expected: $(head -1 "$d/k.oomt")"
+    grep -q "nothing failed: a replay tests only that nothing does" "$out" || fail "$(cat "$out")"
+    "$bin/oomproof" record --device sim -o "$d/l.oomt" -- "$guest" for-ever >"$out" 2>&1 &
+    pid=$!
+    while [ ! -s "$d/l.oomt.ring" ] || [ "$("$bin/oomproof" trace "$d/l.oomt.ring" 2>/dev/null | wc -l)" -lt 50 ]; do :; done
+    kill -9 "$(pgrep -f "^$guest for-ever")" $pid
+    wait
+    [ ! -e "$d/l.oomt" ] || fail "an empty recording is left"
+    while ! "$bin/oomproof" record -o "$d/l.oomt" --finish "$d/l.oomt.ring" 2>"$out"; do :; done
+    grep -q '(0 failures)' "$out" || fail "$(cat "$out")" ;;
 junit) # what CI reads: as recorded, not as recorded, not started; and the page has it beside the recording
     record --faults 'cudaMalloc phase=backward nth=3 -> oom' --note 'a <note>' -- $small >"$out" 2>&1
     has() { # PATTERN...: each is in the file

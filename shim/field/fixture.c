@@ -17,7 +17,7 @@ struct op_fx_text {
 op_fixture *op_fixture_new(void)
 {
     op_fixture *f = calloc(1, sizeof *f);
-    if (f) f->program = f->device = f->source = f->expect = f->note = f->command = "";
+    if (f) f->program = f->device = f->source = f->expect = f->note = f->command = f->others = "";
     return f;
 }
 
@@ -86,7 +86,7 @@ static void put_event(FILE *f, const op_fx_event *e)
 #undef X
     };
     fprintf(f, "{\"e\":\"%s\"", kinds[e->kind]);
-    if (!op_fx_is_call(e)) {
+    if (e->kind == OP_FX_step || e->kind == OP_FX_sample) {
         number(f, "t", e->ns);
         number(f, "points", e->points);
         if (e->kind == OP_FX_sample) {
@@ -112,7 +112,7 @@ static void put_event(FILE *f, const op_fx_event *e)
     if (*e->phase) text(f, "ph", e->phase);
     if (*e->site) text(f, "site", e->site);
     if (e->ordinal) number(f, "o", e->ordinal);
-    if (e->kind == OP_FX_fail) number(f, "code", (uint64_t)e->code);
+    if (op_fx_failed(e)) number(f, "code", (uint64_t)e->code);
     if (e->injected) fputs(",\"injected\":true", f);
     if (e->live) number(f, "live", e->live);
     fputs("}\n", f);
@@ -125,8 +125,11 @@ uint64_t op_fixture_facts(const op_fixture *f)
                      f->device, (unsigned long long)f->total, (unsigned long long)f->free_bytes,
                      f->runtime, f->driver, f->cublas, f->cudnn, (unsigned long long)f->lost);
     uint64_t sum = n < 0 ? 0 : op_sum(OP_SUM_START, all, (size_t)n);
+    char unkept[24] = "";
     free(all);
-    return sum;
+    if (f->unkept) snprintf(unkept, sizeof unkept, "%llu\n", (unsigned long long)f->unkept);
+    sum = op_sum(sum, unkept, strlen(unkept));
+    return op_sum(sum, f->others, strlen(f->others));
 }
 
 void op_fixture_put(const op_fixture *f, FILE *to)
@@ -160,9 +163,11 @@ void op_fixture_put(const op_fixture *f, FILE *to)
     }
     fprintf(to,
             "{\"end\":{\"events\":%zu,\"lost\":%llu,\"peak\":%llu,\"sum\":\"%016llx\","
-            "\"facts\":\"%016llx\"}}\n",
+            "\"facts\":\"%016llx\"",
             f->n, (unsigned long long)f->lost, (unsigned long long)peak, (unsigned long long)sum,
             (unsigned long long)op_fixture_facts(f));
+    if (f->unkept) number(to, "unkept", f->unkept);
+    fputs("}}\n", to);
 }
 
 const char *op_fixture_not_there(const char *path, const char *from)
@@ -204,7 +209,7 @@ const char *op_fixture_outcome(const op_fixture *f, int exit_code)
 {
     int fails = 0, refused = f->refused, loss = f->loses;
     for (size_t i = 0; i < f->n; i++) {
-        fails += f->event[i].kind == OP_FX_fail;
+        fails += op_fx_failed(&f->event[i]);
         if (f->event[i].kind != OP_FX_step) continue;
         refused |= f->event[i].failed != 0;
         loss |= f->event[i].dropped != 0;
@@ -212,6 +217,13 @@ const char *op_fixture_outcome(const op_fixture *f, int exit_code)
     if (exit_code && !loss) refused = 1;
     if (!fails && !refused) return "none";
     return refused ? "refused" : loss ? "loss" : "recovered";
+}
+
+size_t op_fixture_failures(const op_fixture *f)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < f->n; i++) n += (size_t)op_fx_failed(&f->event[i]);
+    return n;
 }
 
 void op_fx_describe(const op_fx_event *e, char *out, size_t room)

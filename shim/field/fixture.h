@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* X(name in the file) */
-#define OP_FX_KINDS(X) X(hold) X(alloc) X(free) X(fail) X(step) X(sample)
+/* X(name in the file); lost: a failure before the first event that is kept */
+#define OP_FX_KINDS(X) X(hold) X(alloc) X(free) X(fail) X(step) X(sample) X(lost)
 typedef enum op_fx_kind {
 #define X(name) OP_FX_##name,
     OP_FX_KINDS(X)
@@ -35,7 +35,11 @@ typedef struct op_fixture {
     op_fx_event *event;                 /* [n] */
     size_t n, room;
     uint64_t lost;      /* events of the same run that are not here */
-    int refused, loses; /* a step of that run failed, or dropped points; fresh from a ring */
+    uint64_t unkept;    /* failures among them that are not even here as lost */
+    const char *others; /* names of keys of the first line that this program does not know */
+    /* fresh from a ring: a step of that run failed, or dropped points; a later failure is not here
+     */
+    int refused, loses, missed;
     struct op_fx_text *texts[4096]; /* by hash */
 } op_fixture;
 
@@ -50,13 +54,19 @@ const char *op_fixture_text(op_fixture *f, const char *s);
 /* Something that the device's memory notices. */
 static inline int op_fx_is_call(const op_fx_event *e)
 {
-    return e->kind != OP_FX_step && e->kind != OP_FX_sample;
+    return e->kind <= OP_FX_fail;
 }
+static inline int op_fx_failed(const op_fx_event *e)
+{
+    return e->kind == OP_FX_fail || e->kind == OP_FX_lost;
+}
+size_t op_fixture_failures(const op_fixture *f);
 
 /* 0: no memory. */
 int op_fixture_add(op_fixture *f, const op_fx_event *e);
 
-/* Over what a recording says besides its events and what may be edited (expect, note, command). */
+/* Over what a recording says besides its events and what may be edited (expect, note, command);
+ * and over the names of further keys, since one of these with a damaged name is such a key. */
 uint64_t op_fixture_facts(const op_fixture *f);
 
 /* NULL, or why a recording must not be written there: it is something else than a file, or from,

@@ -8,15 +8,17 @@
 
 int op_forcing;
 
+typedef struct failure {
+    uint32_t ordinal;
+    int code;
+} failure;
+
 typedef struct place {
     op_id id;
     char *site;
     uint32_t calls; /* so far */
-    struct {
-        uint32_t ordinal;
-        int code;
-    } * fail; /* [n] */
-    int n;
+    failure *fail; /* [n], ascending once all are read */
+    int n, next;
 } place;
 static place *places;
 static int nplaces;
@@ -57,6 +59,12 @@ static int line(char *s)
     return 0;
 }
 
+static int by_ordinal(const void *a, const void *b)
+{
+    const failure *x = a, *y = b;
+    return x->ordinal < y->ordinal ? -1 : x->ordinal > y->ordinal;
+}
+
 void op_force_start(void)
 {
     const char *path = getenv("OOMPROOF_REPLAY");
@@ -72,6 +80,8 @@ void op_force_start(void)
         fprintf(stderr, "oomproof: %s: not the failures of a recording\n", path);
         _exit(7);
     }
+    for (int i = 0; i < nplaces; i++)
+        qsort(places[i].fail, (size_t)places[i].n, sizeof *places[i].fail, by_ordinal);
     unsetenv("OOMPROOF_REPLAY"); /* this process only: the recording was of one */
     op_forcing = 1;
 }
@@ -88,10 +98,8 @@ int op_force(const op_call *c, int *code)
     place *p = find(c->id, c->site);
     if (!p) return 0;
     p->calls++;
-    for (int i = 0; i < p->n; i++)
-        if (p->fail[i].ordinal == p->calls) {
-            *code = p->fail[i].code;
-            return 1;
-        }
-    return 0;
+    while (p->next < p->n && p->fail[p->next].ordinal < p->calls) p->next++;
+    if (p->next == p->n || p->fail[p->next].ordinal != p->calls) return 0;
+    *code = p->fail[p->next].code;
+    return 1;
 }

@@ -69,6 +69,24 @@ static int is_one_of(const char *s, const char *const *words)
     return 0;
 }
 
+/* The names of keys that are not of this version, in their order. */
+static int further(reader *r, const json_t *o)
+{
+    static const char *const known[] = {"oomt", "program", "source", "expect",    "note", "command",
+                                        "device", "libraries", NULL};
+    char *all = NULL;
+    size_t n = 0;
+    FILE *m = open_memstream(&all, &n);
+    for (void *at = m ? json_object_iter((json_t *)(uintptr_t)o) : NULL; at;
+         at = json_object_iter_next((json_t *)(uintptr_t)o, at))
+        if (!is_one_of(json_object_iter_key(at), known))
+            fprintf(m, "%s\n", json_object_iter_key(at));
+    if (!m || fclose(m) != 0) return 0;
+    r->f->others = op_fixture_text(r->f, all);
+    free(all);
+    return 1;
+}
+
 static int head(reader *r, const json_t *o)
 {
     static const char *const outcomes[] = {"recovered", "loss", "refused", "none", "any", "", NULL};
@@ -84,6 +102,9 @@ static int head(reader *r, const json_t *o)
         return 0;
     if (!is_one_of(f->expect, outcomes))
         return bad(r, "\"expect\" is recovered, loss, refused, none or any");
+    if (*f->source && !json_object_get(o, "expect"))
+        return bad(r, "\"expect\" is missing: recovered, loss, refused, none or any");
+    if (!further(r, o)) return bad(r, "no memory");
     if (device && (!text(r, device, "name", &f->device) || !whole(r, device, "total", &f->total) ||
                    !whole(r, device, "free", &f->free_bytes)))
         return 0;
@@ -124,7 +145,7 @@ static int event(reader *r, const json_t *o)
     e.splits = (uint32_t)n[2], e.failed = (uint32_t)n[3];
     e.number = (uint32_t)n[4];
     e.injected = json_is_true(json_object_get(o, "injected"));
-    if (e.kind == OP_FX_fail && (!*e.call || !e.code))
+    if (op_fx_failed(&e) && (!*e.call || !e.code))
         return bad(r, "a failure without its call or its code");
     return op_fixture_add(r->f, &e) || bad(r, "no memory");
 }
@@ -140,7 +161,7 @@ static int end(reader *r, const json_t *o, uint64_t sum, uint64_t lines)
         if (!json_object_get(o, needed[i]))
             return bad(r, "damaged: the last line lacks events, lost, peak or sum");
     if (!whole(r, o, "events", &events) || !whole(r, o, "lost", &r->f->lost) ||
-        !whole(r, o, "peak", &peak) || !text(r, o, "sum", &said) ||
+        !whole(r, o, "peak", &peak) || !whole(r, o, "unkept", &r->f->unkept) || !text(r, o, "sum", &said) ||
         !text(r, o, "facts", &facts_said))
         return 0;
     for (size_t i = 0; i < r->f->n; i++)
@@ -153,6 +174,8 @@ static int end(reader *r, const json_t *o, uint64_t sum, uint64_t lines)
     if (events != lines || strcmp(hex, said))
         return bad(r, "damaged: the events are not those that were written (their count or sum "
                       "differs)");
+    if (*r->f->source && !*facts_said)
+        return bad(r, "damaged: the last line lacks facts, the sum of what the first says");
     if (peak != highest || (*facts_said && strcmp(facts, facts_said)))
         return bad(r, "damaged: the program, the card, the libraries, \"lost\" or \"peak\" are not "
                       "those that were written; expect, note and command may be edited, no more");

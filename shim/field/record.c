@@ -17,7 +17,9 @@ const char op_record_help[] =
     "       oomproof record -o FILE --finish RING [--with-command -- CMD...]\n"
     "Runs CMD and keeps its last allocations, frees and failures: sizes, phases, call sites, no "
     "data.\n\n"
-    "  -o FILE          the recording, JSON lines (fixtures/README.md)\n"
+    "  -o FILE          the recording, JSON lines (fixtures/README.md); while CMD runs, its ring "
+    "is\n"
+    "                   FILE.ring, for --finish if this is killed\n"
     "  --last N         events that are kept; a failure keeps those before it and N/2 more "
     "(65536),\n"
     "                   unless its step is recovered exactly: then a later failure may take its "
@@ -130,7 +132,7 @@ static void others_of(const char *ring)
         size_t fails = 0;
         if (op_ring_written(g.gl_pathv[i])) continue;
         op_fixture *f = op_ring_take(g.gl_pathv[i]);
-        for (size_t k = 0; f && k < f->n; k++) fails += f->event[k].kind == OP_FX_fail;
+        if (f) fails = op_fixture_failures(f);
         if (fails)
             fprintf(stderr,
                     "oomproof: a process that it started has a recording of its own, with %zu "
@@ -141,6 +143,18 @@ static void others_of(const char *ring)
         op_fixture_free(f);
     }
     globfree(&g);
+}
+
+/* A file that was not there is not left: of a killed one only the ring remains. */
+static int writable(const char *path)
+{
+    int was_there = access(path, F_OK) == 0;
+    FILE *probe = fopen(path, "ae");
+    char *made = probe && !was_there ? realpath(path, NULL) : NULL; /* behind a link */
+    if (probe) fclose(probe);
+    if (made) unlink(made);
+    free(made);
+    return probe != NULL;
 }
 
 static int read_back(const char *path)
@@ -154,13 +168,44 @@ static int read_back(const char *path)
     return f != NULL;
 }
 
-/* How a job ended, nobody saw; but the step of its last failure may have. */
+/* Of a job whose end nobody saw: the step of its last failure may have seen its own. */
 static int outcome_is_there(const op_fixture *f)
 {
     for (size_t i = f->n; i--;)
         if (f->event[i].kind == OP_FX_step || f->event[i].kind == OP_FX_fail)
             return f->event[i].kind == OP_FX_step;
     return 0;
+}
+
+/* How a run with the same failures has to end. A failure that is not here comes to no replay. */
+static const char *expected(const op_fixture *f, int end_unknown, int code)
+{
+    if (f->missed || (end_unknown && op_fixture_failures(f) && !outcome_is_there(f))) return "any";
+    return op_fixture_outcome(f, end_unknown ? 0 : code);
+}
+
+static void say(const op_fixture *f, const options *o)
+{
+    size_t fails = op_fixture_failures(f), injected = 0;
+    for (size_t i = 0; i < f->n; i++) injected += op_fx_failed(&f->event[i]) && f->event[i].injected;
+    if (o->s.faults && !injected)
+        fprintf(stderr, "oomproof: %s: no rule failed anything: %s\n", o->out, o->s.faults);
+    fprintf(stderr, "oomproof: %s: %zu events (%zu failures), %llu before them not kept; %s\n",
+            o->out, f->n, fails, (unsigned long long)f->lost, f->expect);
+    if (!fails)
+        fprintf(stderr, "oomproof: nothing failed: a replay tests only that nothing does\n");
+    if (f->missed)
+        fprintf(stderr, "oomproof: what failed after the recording was full is not in it%s\n",
+                o->s.first ? "; without --first it is of what the job died of" : "");
+    if (fails && !strcmp(f->expect, "any"))
+        fprintf(stderr, "oomproof: so how the run should end is not known; write it into the first "
+                        "line of %s: \"expect\" is recovered, loss or refused\n",
+                o->out);
+    if (f->unkept)
+        fprintf(stderr,
+                "oomproof: %llu earlier failures had no room: what they led to may not come again "
+                "at the same calls\n",
+                (unsigned long long)f->unkept);
 }
 
 int op_record_command(int argc, char **argv)
@@ -171,7 +216,6 @@ int op_record_command(int argc, char **argv)
     if (code) return code < 0 ? 0 : code;
     snprintf(ring, sizeof ring, "%s.ring", o.out);
     if (o.finish && op_ring_written(o.finish)) return 2;
-    int was_there = access(o.out, F_OK) == 0;
     const char *not_there = op_fixture_not_there(o.out, o.finish);
     if (not_there) {
         fprintf(stderr, "oomproof: error: %s: %s\n", o.out, not_there);
@@ -191,12 +235,10 @@ int op_record_command(int argc, char **argv)
                         o.s.command[0]);
     if (o.note && strlen(o.note) > OP_FX_LONGEST_TEXT)
         return op_usage("--note is longer than 32 KiB", "");
-    FILE *probe = fopen(o.out, "ae"); /* found out before the run, not after it */
-    if (!probe) {
+    if (!writable(o.out)) { /* found out before the run, not after it */
         fprintf(stderr, "oomproof: error: %s cannot be written: %s\n", o.out, strerror(errno));
         return 2;
     }
-    fclose(probe);
     if (!o.finish) {
         unlink(ring);
         o.s.ring = ring;
@@ -206,7 +248,6 @@ int op_record_command(int argc, char **argv)
     const char *from = o.finish ? o.finish : ring;
     op_fixture *f = op_ring_take(from);
     if (!f) {
-        if (!was_there) unlink(o.out);
         others_of(from);
         return code ? code : 4;
     }
@@ -214,32 +255,21 @@ int op_record_command(int argc, char **argv)
         const char *slash = strrchr(o.s.command[0], '/');
         f->program = op_fixture_text(f, slash ? slash + 1 : o.s.command[0]);
     }
-    f->expect = o.finish && !outcome_is_there(f) ? "any" : op_fixture_outcome(f, code);
+    f->expect = expected(f, o.finish != NULL || code == 5, code);
     if (o.note) f->note = op_fixture_text(f, o.note);
     f->command = op_fixture_text(f, all ? all : "");
     free(all);
-    size_t fails = 0;
-    if (o.s.faults)
-        for (size_t i = 0; i < f->n; i++) fails += f->event[i].injected != 0;
-    if (o.s.faults && !fails)
-        fprintf(stderr, "oomproof: %s: no rule failed anything that is kept%s: %s\n", o.out,
-                f->lost && !o.s.first ? " (--first keeps a failure that was recovered from)" : "",
-                o.s.faults);
-    fails = 0;
-    for (size_t i = 0; i < f->n; i++) fails += f->event[i].kind == OP_FX_fail;
     if (op_fixture_write(f, o.out) != 0) {
         fprintf(stderr,
                 "oomproof: error: %s cannot be written: %s; the ring is still there: once there is "
                 "room, oomproof record -o FILE --finish %s\n",
                 o.out, strerror(errno), from);
-        if (!was_there) unlink(o.out);
         code = code ? code : 7;
     } else if (!read_back(o.out)) {
         code = code ? code : 7;
     } else {
         unlink(from);
-        fprintf(stderr, "oomproof: %s: %zu events (%zu failures), %llu before them not kept; %s\n",
-                o.out, f->n, fails, (unsigned long long)f->lost, f->expect);
+        say(f, &o);
     }
     op_fixture_free(f);
     others_of(from);

@@ -45,7 +45,7 @@ static int by_program(job *j, const char *keep)
     op_fixture *got = op_ring_take(s.ring);
     for (size_t i = 0; got && i < got->n; i++) {
         const op_fx_event *e = &got->event[i];
-        found |= e->kind == OP_FX_fail && !strcmp(e->call, j->last->call) &&
+        found |= op_fx_failed(e) && !strcmp(e->call, j->last->call) &&
                  !strcmp(e->site, j->last->site) && e->code == j->last->code;
     }
     int same = found && !strcmp(op_fixture_outcome(got, code), j->f->expect);
@@ -70,7 +70,7 @@ static size_t as_they_are_now(job *j, const char *keep, op_fixture *small)
     op_fixture *got = op_ring_take(j->s.ring);
     for (size_t i = 0; got && i < got->n; i++) {
         op_fx_event e = got->event[i];
-        if (e.kind != OP_FX_fail) continue;
+        if (!op_fx_failed(&e)) continue;
         e.call = op_fixture_text(small, e.call);
         e.phase = op_fixture_text(small, e.phase);
         e.site = op_fixture_text(small, e.site);
@@ -121,7 +121,7 @@ static int whole_file(job *j)
     if (!keep || !part || !small) goto done;
     memset(keep, 1, f->n);
     for (size_t i = 0; i < f->n; i++)
-        if (j->s.command ? f->event[i].kind == OP_FX_fail : op_fx_is_call(&f->event[i]))
+        if (j->s.command ? op_fx_failed(&f->event[i]) : op_fx_is_call(&f->event[i]))
             part[n++] = i;
     if (!fails(j, keep)) {
         fprintf(stderr,

@@ -49,7 +49,7 @@ const char op_replay_help[] =
 /* ---- what must be the same ---- */
 static int same(const op_fx_event *a, const op_fx_event *b)
 {
-    if (a->kind != b->kind) return 0;
+    if (op_fx_failed(a) != op_fx_failed(b)) return 0;
     if (a->kind == OP_FX_step)
         return a->points == b->points && a->trained == b->trained && a->dropped == b->dropped &&
                a->attempts == b->attempts && a->splits == b->splits && a->failed == b->failed;
@@ -57,35 +57,45 @@ static int same(const op_fx_event *a, const op_fx_event *b)
            a->ordinal == b->ordinal && a->size == b->size && a->code == b->code;
 }
 
-static const op_fx_event *next(const op_fixture *f, size_t *at, int steps)
+/* The next failure, or step from number first on. */
+static const op_fx_event *next(const op_fixture *f, size_t *at, uint32_t first)
 {
-    for (; *at < f->n; ++*at)
-        if (f->event[*at].kind == OP_FX_fail || (steps && f->event[*at].kind == OP_FX_step))
-            return &f->event[(*at)++];
+    while (*at < f->n) {
+        const op_fx_event *e = &f->event[(*at)++];
+        if (op_fx_failed(e) || (e->kind == OP_FX_step && e->number >= first)) return e;
+    }
     return NULL;
 }
 
-/* A ring may begin in the middle of a run: the steps before its first are passed over in the other.
- */
-static size_t skipped(const op_fixture *want, const op_fixture *got)
+/* The number of its first step: a ring may begin in the middle of a run, of whose earlier steps it
+ * has only the failures. A reduced recording has no steps: they are other ones now. */
+static uint32_t first_step(const op_fixture *f)
 {
-    uint32_t first = 0;
+    for (size_t i = 0; i < f->n; i++)
+        if (f->event[i].kind == OP_FX_step) return f->event[i].number;
+    return UINT32_MAX;
+}
+
+/* Where a recording with that first step begins in got. */
+static size_t begin(const op_fixture *want, const op_fixture *got, uint32_t first)
+{
     size_t at = 0;
-    for (size_t i = 0; want->lost && i < want->n && !first; i++)
-        if (want->event[i].kind == OP_FX_step) first = want->event[i].number;
-    for (uint32_t over = first ? first - 1 : 0; over && at < got->n;)
-        over -= got->event[at++].kind == OP_FX_step;
+    if (!want->unkept || first == UINT32_MAX) return 0;
+    for (size_t i = 0; i < got->n; i++) /* some of its failures are known to nobody */
+        if (got->event[i].kind == OP_FX_step && got->event[i].number < first) at = i + 1;
     return at;
 }
 
 int op_replay_compare(const op_fixture *want, const op_fixture *got, char *out, size_t room)
 {
-    size_t i = 0, k = skipped(want, got);
+    const uint32_t first = first_step(want);
+    size_t i = 0, k = begin(want, got, first);
     char a[400] = "nothing", b[400] = "nothing";
-    int n = 0, steps = 0;
-    for (size_t e = 0; e < want->n; e++) steps |= want->event[e].kind == OP_FX_step;
-    for (;;) { /* a reduced recording has no steps: they are other ones now */
-        const op_fx_event *x = next(want, &i, steps), *y = next(got, &k, steps);
+    int n = 0;
+    for (; k && i < want->n && want->event[i].kind != OP_FX_fail && want->event[i].kind != OP_FX_step;)
+        i++;
+    for (;;) {
+        const op_fx_event *x = next(want, &i, first), *y = next(got, &k, first);
         if (!x) return 1; /* the recording may have ended before the run did */
         n++;
         if (y && same(x, y)) continue;
@@ -102,7 +112,7 @@ int op_replay_force(const op_fixture *f, const char *keep, const char *path)
     int n = 0;
     for (size_t i = 0; to && i < f->n; i++) {
         const op_fx_event *e = &f->event[i];
-        if (e->kind != OP_FX_fail || (keep && !keep[i])) continue;
+        if (!op_fx_failed(e) || (keep && !keep[i])) continue;
         if (!e->ordinal) continue;
         fprintf(to, "%s\t%d\t%u\t%s\n", e->call, e->code, e->ordinal, e->site);
         n++;
@@ -137,7 +147,10 @@ static void once(const options *o, const op_fixture *want, replayed *r)
 {
     char why[1200] = "";
     op_spawn s = o->s;
+    /* all that the recording has, and as much before and after it */
+    s.until = want->lost + want->n * 2 + (1 << 15);
     s.events = want->n * 4 + (1 << 16);
+    if (s.events > 1 << 26) s.events = 1 << 26;
     unlink(s.ring);
     int status = op_spawn_run(&s), code = op_spawn_code(status);
     *r = (replayed){.code = code};

@@ -25,10 +25,11 @@ static int version(const char *s)
     return v < 0 || v > INT32_MAX ? 0 : (int)v;
 }
 
-static void take_event(op_fixture *f, const op_trace *t, const op_event *e)
+static void take_event(op_fixture *f, const op_trace *t, const op_event *e, int lost)
 {
     int failed = e->result != 0 && e->result != NOT_READY;
-    op_fx_event x = {.kind = failed ? OP_FX_fail
+    op_fx_event x = {.kind = lost     ? OP_FX_lost
+                             : failed ? OP_FX_fail
                              : strstr(op_trace_name(t, OP_NAME_CALL, e->call), "Free")
                                  ? OP_FX_free
                                  : OP_FX_alloc,
@@ -163,16 +164,25 @@ op_fixture *op_ring_take(const char *ring)
     op_trace *t = p == MAP_FAILED ? NULL : op_trace_open(p, (size_t)st.st_size, why, sizeof why);
     if (t && (f = op_fixture_new())) {
         uint64_t seen = 0;
-        for (const op_event *e; (e = op_trace_next(t)); seen++)
+        const op_event *e = op_trace_next(t), *lost;
+        const uint64_t first = e ? e->ns : 0; /* all events have their time there */
+        for (size_t i = 0; (lost = op_trace_failure(t, i)) && lost->ns < first; i++)
+            take_event(f, t, lost, 1);
+        for (; e; e = op_trace_next(t), seen++)
             if (e->kind == OP_RECORD_EVENT)
-                take_event(f, t, e);
+                take_event(f, t, e, 0);
             else
                 take_step(f, (const op_step_event *)(const void *)e);
+        const uint64_t failures = op_trace_head(t)->failures, here = op_fixture_failures(f);
+        f->unkept = failures > here ? failures - here : 0;
         const op_device_record *d = op_trace_device(t);
         uint64_t written = op_trace_head(t)->next;
+        const uint64_t unkept = f->unkept;
         f = with_holds(f);
+        f->unkept = unkept;
         f->refused = op_trace_head(t)->steps_failed > 0;
         f->loses = op_trace_head(t)->steps_dropping > 0;
+        f->missed = op_trace_head(t)->missed != 0;
         f->lost = number(written > seen ? written - seen : 0);
         f->source = op_fixture_text(f, "record");
         if (d) {

@@ -26,6 +26,8 @@ static void begin(const op_spawn *s, const char *root)
     setenv("OOMPROOF_RECORD", op_from_the_root(s->ring, ring, sizeof ring), 1);
     setenv("OOMPROOF_RECORD_EVENTS", events, 1);
     if (s->first) setenv("OOMPROOF_RECORD_FIRST", "1", 1);
+    snprintf(events, sizeof events, "%llu", (unsigned long long)s->until);
+    if (s->until) setenv("OOMPROOF_RECORD_UNTIL", events, 1);
     if (s->force) setenv("OOMPROOF_REPLAY", s->force, 1);
     int fd = s->quiet ? open("/dev/null", O_WRONLY) : -1;
     if (fd >= 0) dup2(fd, 1), dup2(fd, 2), close(fd);

@@ -27,8 +27,10 @@ static int others;          /* a forked child opens a file of its own */
 static char *mapped;        /* the beginning of the file: head and window, or all of a ring */
 static op_head *head;       /* its first record; NULL: there is no file */
 static size_t names;        /* of a ring: records before it that are used, with the head */
+static size_t kept;         /* failures before it, from its beginning downwards */
 static uint64_t ring;       /* records; 0: a plain trace */
 static uint64_t stop_at;    /* events of a ring, after which it stays as it is; 0: none */
+static uint64_t until;      /* the same, asked for: no failure decides it; 0: it does */
 static int first_stays;     /* a failure stays in it, even if its step is recovered exactly */
 static int in_step, failed; /* a step has begun; something failed in it */
 static int owes_step;       /* a failure is in it whose step has not ended */
@@ -62,6 +64,8 @@ int op_trace_asked(void)
     if (p == record && !usable) ring = 1 << 16;
     const char *first = getenv("OOMPROOF_RECORD_FIRST");
     first_stays = first && *first && strcmp(first, "0") != 0;
+    const char *end = getenv("OOMPROOF_RECORD_UNTIL");
+    if (!end || !op_number(end, &until)) until = 0;
     size_t n = 0;
     if (*p != '/' && getcwd(path, 4096)) n = strlen(path), path[n++] = '/';
     strcpy(path + n, p);
@@ -87,6 +91,7 @@ void op_trace_leave(void)
     if (mapped) munmap(mapped, mapped_bytes());
     mapped = NULL;
     head = NULL;
+    kept = 0;
     stop_at = 0;
     owes_step = settled = in_step = failed = 0;
     others = 1;
@@ -158,8 +163,8 @@ void *op_trace_place(int event)
         __atomic_store_n(&e->kind, OP_RECORD_END, __ATOMIC_RELEASE); /* the oldest goes */
         return e;
     }
-    if (ring) /* a name that did not fit is "?" */
-        return names < RING_NAMES ? mapped + names++ * 64 : NULL;
+    if (ring) /* a name that did not fit is "?"; one record of kind 0 is between them and failures */
+        return names + kept + 1 < RING_NAMES ? mapped + names++ * 64 : NULL;
     size_t k = head->next % WINDOW;
     if (!k && head->next && !flush()) return NULL;
     return mapped + (1 + k) * 64;
@@ -180,26 +185,35 @@ void op_trace_step_begun(void)
     failed = 0;
 }
 
-void op_trace_step_ended(int bad, int dropped)
+void op_trace_step_ended(int bad, int dropped, int is_kept)
 {
-    if (!ring || !head || settled) return;
+    if (!ring || !head || settled || (until && !is_kept)) return;
     head->steps_failed += bad != 0;
     head->steps_dropping += dropped != 0;
-    settled = stop_at || (failed && (bad || dropped));
+    settled = !until && (stop_at || (failed && (bad || dropped)));
     if (settled && !stop_at) stop_at = head->next + ring / 2;
     in_step = failed = 0;
 }
 
-void op_trace_failed(void)
+void op_trace_failed(const op_event *e)
 {
     failed = 1;
-    if (in_step || !ring || !head) return;
+    if (!ring || !head) return;
+    if (names + kept + 1 < RING_NAMES) {
+        op_event *copy = (op_event *)(mapped + (RING_NAMES - 1 - kept) * 64);
+        memcpy(copy, e, offsetof(op_event, kind));
+        __atomic_store_n(&copy->kind, OP_RECORD_EVENT, __ATOMIC_RELEASE);
+        kept++;
+    }
+    head->failures++;
+    if (in_step) return;
     if (!stop_at) stop_at = head->next + ring / 2;
     owes_step = 1;
 }
 
 void op_trace_missed(void)
 {
+    if (ring && head) head->missed = 1;
     owes_step = 0;
 }
 
@@ -245,6 +259,7 @@ static int open_file(void)
     }
     head = (op_head *)mapped;
     names = 1;
+    stop_at = ring ? until : 0;
     *head = (op_head){.magic = OP_TRACE_MAGIC,
                       .pid = (uint64_t)getpid(),
                       .start_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,

@@ -14,17 +14,18 @@ uint64_t op_trace_now(void);  /* ns since the start */
  * the oldest. What is there is not a record before op_trace_placed. */
 void *op_trace_place(int event);
 void op_trace_placed(uint8_t *kind, uint8_t value);
-/* The last event was a failure. A recording keeps it with half a ring of what follows, and is full
- * then. Within a step that the program marks, how that ends decides: the ring goes on if it is
+/* The last event, e, was a failure. A recording keeps it with half a ring of what follows, and is
+ * full then. Within a step that the program marks, how that ends decides: the ring goes on if it is
  * recovered exactly, since the job may die of a later failure (OOMPROOF_RECORD_FIRST: as without
- * steps). */
-void op_trace_failed(void);
+ * steps; OOMPROOF_RECORD_UNTIL=N, of a replay: it is full after N events, whatever fails). */
+void op_trace_failed(const op_event *e);
 /* A failure that a full recording could not keep. */
 void op_trace_missed(void);
 /* The recording is full, and the step of its failures, all of which are in it, has not ended. */
 int op_trace_owes_step(void);
 void op_trace_step_begun(void);
-/* After its event: how it ended counts for the recording's expectation until that is full. */
-void op_trace_step_ended(int failed, int dropped);
+/* After its event, if that is_kept: how it ended counts for the recording's expectation until that
+ * is full. */
+void op_trace_step_ended(int failed, int dropped, int is_kept);
 
 #endif

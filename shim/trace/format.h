@@ -9,14 +9,16 @@
  * window's beginning; a last block that is not there yet is all of the window.
  *
  * A recording: the head, names up to a record of kind 0, and from ring_first on room for the last
- * ring_records events, over which the writer goes again and again; next counts the events. */
+ * ring_records events, over which the writer goes again and again; next counts the events. From
+ * ring_first downwards, up to a record of kind 0, is a copy of each failure, the first next to the
+ * ring: what came after a failure depends on it also when the ring has long gone over it. */
 #ifndef OP_TRACE_FORMAT_H
 #define OP_TRACE_FORMAT_H
 #include <stddef.h>
 #include <stdint.h>
 
 #define OP_TRACE_MAGIC   0x656361727470706full /* "opptrace" */
-#define OP_TRACE_VERSION 4
+#define OP_TRACE_VERSION 5
 
 enum {
     OP_RECORD_END,
@@ -38,8 +40,11 @@ typedef struct op_head {
     uint64_t next;                         /* records, of a ring events, written so far */
     uint32_t ring_first, ring_records;     /* 0: a trace */
     uint32_t steps_failed, steps_dropping; /* of a ring: of the whole run */
-    uint32_t window_records;               /* 0: a recording */
-    uint8_t kind, pad[3];
+    union {
+        uint32_t window_records; /* of a trace */
+        uint32_t failures;       /* of a ring: of the whole run */
+    };
+    uint8_t kind, missed, pad[2]; /* missed: of a ring: a failure after it was full */
 } op_head;
 
 /* A name that later records give by its number. Longer ones go on in the next record: more 1. */

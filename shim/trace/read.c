@@ -12,6 +12,7 @@ struct op_trace {
         end;               /* in the file; the next one, of those in their order; after the last */
     size_t blocks, window; /* of a trace: records in blocks; in the window after them */
     size_t left, from;     /* of a ring: events to come; record of the next one */
+    size_t failures;       /* of a ring: copies of them before it */
     int short_of;          /* of a trace: blocks are missing */
     op_head head;
     op_event event;
@@ -162,6 +163,9 @@ static void take_names(op_trace *t)
             memcpy(&t->device, record(t, t->at++), sizeof t->device);
         else if (record(t, t->at)[60] != OP_RECORD_NAME || !take_name(t))
             t->damage = "a name is damaged";
+    while (t->at + t->failures < t->end &&
+           record(t, t->end - 1 - t->failures)[60] == OP_RECORD_EVENT)
+        t->failures++;
     uint64_t r = t->head.ring_records;
     t->left = t->head.next < r ? t->head.next : r;
     t->from = t->head.next < r ? 0 : t->head.next % r;
@@ -179,6 +183,13 @@ static const op_event *next_of_ring(op_trace *t)
         return &t->event;
     }
     return NULL;
+}
+
+const op_event *op_trace_failure(const op_trace *t, size_t i)
+{
+    return i < t->failures
+               ? (const op_event *)(const void *)record(t, t->head.ring_first - 1 - i)
+               : NULL;
 }
 
 const op_device_record *op_trace_device(const op_trace *t)

@@ -17,6 +17,9 @@ const op_device_record *op_trace_device(const op_trace *t);
 /* The next event, or with kind OP_RECORD_STEP or OP_RECORD_SAMPLE an op_step_event; NULL at the
  * end. A recording begins with the oldest that it still has. */
 const op_event *op_trace_next(op_trace *t);
+/* The i-th failure of a recording's run, also when the ring has gone over it; after the first event
+ * was read. NULL: there is none, or there was no room for it. */
+const op_event *op_trace_failure(const op_trace *t, size_t i);
 /* Name by its number; "?" when the file has none. of: OP_NAME_*. */
 const char *op_trace_name(const op_trace *t, int of, uint32_t id);
 /* What the program said of itself by this name, OP_NAME_FACT; "": nothing. After the first event of

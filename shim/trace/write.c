@@ -242,7 +242,7 @@ void op_trace_event(op_id call, int result, uint64_t pointer, uint64_t bytes, cu
             e->ordinal = ordinal;
             e->injected = (uint8_t)injected;
             op_trace_placed(&e->kind, OP_RECORD_EVENT);
-            if (result && result != cudaErrorNotReady) op_trace_failed();
+            if (result && result != cudaErrorNotReady) op_trace_failed(e);
         }
     }
     if (op_tracing == OP_TRACE_LOST)
@@ -266,7 +266,7 @@ void op_trace_step(const op_step_event *step, int kind)
         e->ns = op_trace_now();
         op_trace_placed(&e->kind, (uint8_t)kind);
     }
-    if (kind == OP_RECORD_STEP) op_trace_step_ended(step->failed != 0, step->dropped != 0);
+    if (kind == OP_RECORD_STEP) op_trace_step_ended(step->failed != 0, step->dropped != 0, e != NULL);
     pthread_mutex_unlock(&lock);
 }
 
