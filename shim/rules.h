@@ -62,6 +62,9 @@ typedef struct op_call {
 int op_number(const char *s, uint64_t *out);
 /* Number of rules, or -1 with "line L column C: ..." in error. */
 int op_parse(const char *text, op_rule *out, char *error, size_t error_bytes);
+/* Of a command line: *faults is words, @FILE, or NULL for none, and becomes the words (of a file
+ * until the process ends) or NULL. Number of rules, or -1, which was said. */
+int op_rules_given(const char **faults, op_rule *rules);
 /* Fills r->fits: calls that its name means and that can have its fault, and r->selects. Returns how
  * many there are. */
 int op_fit(op_rule *r);

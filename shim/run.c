@@ -56,29 +56,6 @@ typedef struct options {
 } options;
 
 /* ---- the command line ---- */
-/* The text of a file, malloc'ed; NULL and a message. */
-static char *file_text(const char *path)
-{
-    char *text = NULL;
-    size_t room = 0;
-    FILE *f = fopen(path, "re");
-    ssize_t n = f ? getdelim(&text, &room, 0, f) : -1;
-    if (f && n > 0 && (size_t)n != strlen(text)) {
-        fprintf(stderr, "oomproof: error: %s: a NUL byte: not a text of rules\n", path);
-        free(text);
-        fclose(f);
-        return NULL;
-    }
-    if (f && n < 0 && ferror(f)) {
-        free(text);
-        text = NULL;
-    } else if (f && !text)
-        text = strdup("");
-    if (!text) fprintf(stderr, "oomproof: error: %s: %s\n", path, strerror(errno));
-    if (f) fclose(f);
-    return text;
-}
-
 static int read_options(int argc, char **argv, options *o)
 {
     static const struct option table[] = {
@@ -86,7 +63,6 @@ static int read_options(int argc, char **argv, options *o)
         {"sim-memory", 1, 0, 'm'}, {"trace", 1, 0, 't'},  {"timeout", 1, 0, 'T'},
         {"json", 1, 0, 'j'},       {"help", 0, 0, 'h'},   {0}};
     const char *timeout = NULL;
-    char error[256];
     uint64_t n;
     int c;
     *o = (options){.device = "auto"};
@@ -111,14 +87,7 @@ static int read_options(int argc, char **argv, options *o)
     if (optind >= argc) return op_usage("no command to run", "");
     o->command = argv + optind;
     if (!o->faults) o->faults = getenv("OOMPROOF_FAULTS");
-    if (o->faults && *o->faults == '@' && !(o->faults = file_text(o->faults + 1))) return 2;
-    if (o->faults && strlen(o->faults) > 100000)
-        return op_usage(
-            "--faults: more than 100000 characters, which the environment does not hold", "");
-    if (o->faults && (o->nrules = op_parse(o->faults, o->rules, error, sizeof error)) < 0) {
-        fprintf(stderr, "oomproof: error: --faults: %s\n", error);
-        return 2;
-    }
+    if ((o->nrules = op_rules_given(&o->faults, o->rules)) < 0) return 2;
     return 0;
 }
 

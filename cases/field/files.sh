@@ -50,6 +50,10 @@ said) # what a recording shows of itself, and what record says of rules and ring
     export OOMPROOF_FAULTS='cudaMalloc phase=backward nth=3 -> oom'
     expect 0 "(1 failures)" record -- $small
     unset OOMPROOF_FAULTS
+    echo 'cudaMalloc phase=backward nth=3 -> oom' >"$d/rules"
+    expect 0 "(1 failures)" record --faults "@$d/rules" -- $small
+    expect 2 "none: No such file" record --faults "@$d/none" -- $small
+    expect 2 "none: No such file" "$bin/oomproof" sweep --faults "@$d/none" -- $small
     expect 0 "failure 1: cudaMalloc of" replay "$d/r.oomt"
     expect 0 "1 of the failures were made by rules" replay "$d/r.oomt"
     expect 2 "it is a recording: oomproof replay FILE" "$bin/oomproof" trace "$d/r.oomt"
@@ -173,6 +177,10 @@ reduce)
     record --faults 'cudaMalloc budget=58MiB -> oom' -- $demo >"$out" 2>&1
     expect 0 "1 of 3 failures" "$bin/oomproof" reduce "$d/r.oomt" --device sim -o "$d/s.oomt" -- $demo
     expect 0 "as recorded" replay "$d/s.oomt" -- $demo
+    expect 2 "--sim-memory is a size" "$bin/oomproof" reduce "$d/r.oomt" --sim-memory x -o "$d/s.oomt" -- $demo
+    expect 0 "2 failures" "$bin/oomproof" record --device sim --sim-memory 70MiB -o "$d/own.oomt" -- $demo
+    expect 0 "1 of 2 failures" "$bin/oomproof" reduce "$d/own.oomt" --device sim -o "$d/s.oomt" -- $demo
+    expect 0 "as recorded, recovered" replay "$d/s.oomt" -- $demo
     expect 0 "events" "$bin/oomproof" reduce "$d/r.oomt" --capacity 60MiB -o "$d/s.oomt"
     [ "$(wc -l <"$d/s.oomt")" -lt 60 ] || fail "not reduced: $(wc -l <"$d/s.oomt") lines"
     expect 0 "driver              1" replay "$d/s.oomt"

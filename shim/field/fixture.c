@@ -4,6 +4,7 @@
 #include "field/sum.h"
 #include "json.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -182,10 +183,13 @@ const char *op_fixture_not_there(const char *path, const char *from)
 
 int op_fixture_write(const op_fixture *f, const char *path)
 {
-    char *aside = NULL,
-         *target = realpath(path, NULL); /* a link stays, what it names is replaced */
-    if (!target && errno != ENOENT) return -1;
-    if (asprintf(&aside, "%s.%ld.tmp", target ? target : path, (long)getpid()) < 0) {
+    char *aside = NULL;
+    int made = access(path, F_OK) != 0, fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0) return -1;
+    close(fd);
+    char *target = realpath(path, NULL); /* a link stays, what it names is replaced */
+    if (!target) return -1;
+    if (asprintf(&aside, "%s.%ld.tmp", target, (long)getpid()) < 0) {
         free(target);
         return -1;
     }
@@ -196,9 +200,10 @@ int op_fixture_write(const op_fixture *f, const char *path)
         bad = fflush(to) != 0 || ferror(to) || fsync(fileno(to)) != 0;
         bad |= fclose(to) != 0;
     }
-    if (!bad) bad = rename(aside, target ? target : path) != 0;
+    if (!bad) bad = rename(aside, target) != 0;
     int why = errno;
     if (bad && to) unlink(aside);
+    if (bad && made) unlink(target);
     free(aside);
     free(target);
     errno = why;

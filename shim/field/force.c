@@ -17,7 +17,7 @@ typedef struct place {
     op_id id;
     char *site;
     uint32_t calls; /* so far */
-    failure *fail; /* [n], ascending once all are read */
+    failure *fail;  /* [n], ascending once all are read */
     int n, next;
 } place;
 static place *places;

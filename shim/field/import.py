@@ -209,10 +209,47 @@ def bytes_of(number, unit):
     return int(float(number) * UNITS[unit])
 
 
-SIZE = r"([0-9.]+)\s*(B|KiB|MiB|GiB|TiB)"
+SIZE = r"\b(\d+(?:\.\d+)?)\s*(B|KiB|MiB|GiB|TiB)"
 
 
-def from_text(text):
+def cards_of(text):
+    """(used, total) MiB of each card that nvidia-smi says: of its table, or of --query-gpu=... --format=csv."""
+    lines = text.splitlines()
+    for n, line in enumerate(lines):
+        names = [re.sub(r"\s*\[MiB\]", "", c.strip()) for c in line.split(",")]
+        if "memory.total" not in names or not {"memory.used", "memory.free"} & set(names):
+            continue
+        cards = []
+        for row in lines[n + 1:]:
+            cells = dict(zip(names, (c.strip().removesuffix("MiB").strip() for c in row.split(","))))
+            if not re.fullmatch(r"\d+", cells.get("memory.total", "")):
+                break
+            total = int(cells["memory.total"])
+            used = cells["memory.used"] if "memory.used" in cells else str(total - int(cells["memory.free"]))
+            cards.append((int(used), total))
+        return cards
+    return [(int(used), int(total)) for used, total in re.findall(r"(\d+)\s*MiB\s*/\s*(\d+)\s*MiB", text)]
+
+
+def card_of(text, gpu):
+    """The card that is meant; which, is said where it is a guess. None: the text has none."""
+    cards = cards_of(text)
+    if not cards:
+        return None
+    named = re.search(r"GPU (\d+)", text)
+    if gpu is None and named and int(named[1]) < len(cards):
+        gpu = int(named[1])
+    if gpu is None:
+        gpu = max(range(len(cards)), key=lambda k: cards[k][0] / max(1, cards[k][1]))
+        if len(cards) > 1:
+            print(f"oomproof: {len(cards)} cards; the fullest is taken, --gpu {gpu}", file=sys.stderr)
+    if not 0 <= gpu < len(cards):
+        raise Refused(f"--gpu {gpu}: the text has the cards 0 to {len(cards) - 1}")
+    return cards[gpu]
+
+
+def from_text(text, gpu):
+    smi = card_of(text, gpu)
     text = " ".join(text.split())  # a log may have broken the lines
     asked = re.search(r"[Tt]ried to allocate " + SIZE, text)
     if len(re.findall(r"[Tt]ried to allocate " + SIZE, text)) > 1:
@@ -223,14 +260,13 @@ def from_text(text):
     used = re.search(SIZE + r" already allocated", text) or re.search(SIZE + r" is allocated by PyTorch", text)
     kept = re.search(SIZE + r" reserved in total", text)
     idle = re.search(SIZE + r" is reserved by PyTorch but unallocated", text)
-    smi = re.search(r"(\d+)\s*MiB\s*/\s*(\d+)\s*MiB", text)
     if not asked and not plain and not smi:
         if re.search(r"out.of.memory|cudaErrorMemoryAllocation|bad_alloc", text, re.I):
             raise Refused("a message without sizes; add a line of nvidia-smi of that card to the file, or record the job: "
                           "oomproof record -o job.oomt -- CMD")
         raise Refused("neither an RMM log, a PyTorch snapshot, nor a text with \"Tried to allocate\" or a line of nvidia-smi")
-    card = bytes_of(*total.groups()) if total else int(smi.group(2)) << 20 if smi else 0
-    left = bytes_of(*free.groups()) if free else card - (int(smi.group(1)) << 20) if smi else 0
+    card = bytes_of(*total.groups()) if total else smi[1] << 20 if smi else 0
+    left = bytes_of(*free.groups()) if free else max(0, card - (smi[0] << 20)) if smi else 0
     s = Stream()
     if card > left:
         s.holds.append({"e": "hold", "size": card - left})
@@ -250,6 +286,8 @@ def rules_of(events, about):
         room = about["used"] + about["free"] if about.get("used") else about["total"]
         lines.append(f"cudaMalloc budget={room} -> oom")
     asked = [e["size"] for e in events if e["e"] == "fail"]
+    if not asked and about.get("free"):  # no request is known, but what would not have fitted
+        asked = [about["free"] + 1]
     if asked:
         lines.append(f"cudaMalloc size>={min(asked)} -> oom")
     return lines
@@ -279,7 +317,10 @@ def load(path):
             raise
         except Exception:  # pylint: disable=broad-except
             pass
-    text = data.decode("utf-8", "replace")
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):  # as PowerShell redirects
+        text = data.decode("utf-16", "replace")
+    else:
+        text = data.decode("utf-8-sig", "replace")
     if text.lstrip()[:1] == "{":
         try:
             return "torch", json.loads(text)
@@ -296,7 +337,8 @@ def main():
         epilog="exit codes: 0 the recording is there, 2 usage or a file that cannot be read, which was said")
     parser.add_argument("file", help="- is standard input")
     parser.add_argument("-o", metavar="FILE", dest="out", required=True, help="the recording")
-    parser.add_argument("--gpu", type=int, metavar="N", help="of a snapshot: which device (that with most events)")
+    parser.add_argument("--gpu", type=int, metavar="N", help="which device of a snapshot (that with most events), or card of nvidia-smi (that which the message "
+                        "names, else the fullest)")
     parser.add_argument("--note", default="", metavar="TEXT", help="a line for readers")
     o = parser.parse_args()
     try:
@@ -305,8 +347,8 @@ def main():
         if os.path.exists(o.out) and not os.path.isfile(o.out):
             raise Refused(f"{o.out} is there, and not a regular file")
         source, value = load(o.file)
-        events, about = {"rmm": from_rmm, "text": from_text}[source](value) if source != "torch" else \
-            from_torch(value, o.gpu)
+        events, about = from_rmm(value) if source == "rmm" else \
+            {"torch": from_torch, "text": from_text}[source](value, o.gpu)
         if not events:
             raise Refused("no allocation in it")
         head = {"oomt": 1, "program": "", "source": source, "expect": "any"}

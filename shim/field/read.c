@@ -72,8 +72,8 @@ static int is_one_of(const char *s, const char *const *words)
 /* The names of keys that are not of this version, in their order. */
 static int further(reader *r, const json_t *o)
 {
-    static const char *const known[] = {"oomt", "program", "source", "expect",    "note", "command",
-                                        "device", "libraries", NULL};
+    static const char *const known[] = {"oomt",    "program", "source",    "expect", "note",
+                                        "command", "device",  "libraries", NULL};
     char *all = NULL;
     size_t n = 0;
     FILE *m = open_memstream(&all, &n);
@@ -161,8 +161,8 @@ static int end(reader *r, const json_t *o, uint64_t sum, uint64_t lines)
         if (!json_object_get(o, needed[i]))
             return bad(r, "damaged: the last line lacks events, lost, peak or sum");
     if (!whole(r, o, "events", &events) || !whole(r, o, "lost", &r->f->lost) ||
-        !whole(r, o, "peak", &peak) || !whole(r, o, "unkept", &r->f->unkept) || !text(r, o, "sum", &said) ||
-        !text(r, o, "facts", &facts_said))
+        !whole(r, o, "peak", &peak) || !whole(r, o, "unkept", &r->f->unkept) ||
+        !text(r, o, "sum", &said) || !text(r, o, "facts", &facts_said))
         return 0;
     for (size_t i = 0; i < r->f->n; i++)
         if (r->f->event[i].live > highest) highest = r->f->event[i].live;

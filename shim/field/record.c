@@ -52,7 +52,6 @@ static int read_options(int argc, char **argv, options *o)
                                           {"finish", 1, 0, 'F'},       {"first", 0, 0, '1'},
                                           {"help", 0, 0, 'h'},         {0}};
     op_rule rules[OP_MAX_RULES];
-    char error[256];
     int c;
     *o = (options){.device = "auto", .s = {.events = 1 << 16}};
     while ((c = getopt_long(argc, argv, "+o:h", table, NULL)) != -1) switch (c) {
@@ -73,13 +72,9 @@ static int read_options(int argc, char **argv, options *o)
         }
     if (!o->out) return op_usage("where to? Give -o FILE", "");
     if (!o->s.faults && !o->finish) o->s.faults = getenv("OOMPROOF_FAULTS");
-    if (o->s.faults && !*o->s.faults) o->s.faults = NULL;
     if ((o->s.sim = op_device(o->device)) < 0)
         return op_usage("--device is sim, gpu or auto, not ", o->device);
-    if (o->s.faults && op_parse(o->s.faults, rules, error, sizeof error) < 0) {
-        fprintf(stderr, "oomproof: error: the rules (--faults, OOMPROOF_FAULTS): %s\n", error);
-        return 2;
-    }
+    if (op_rules_given(&o->s.faults, rules) < 0) return 2;
     if (!o->finish && optind >= argc)
         return op_usage("no command to record; after the options comes -- and the command", "");
     if (o->finish && o->with_command && optind >= argc)
@@ -187,7 +182,8 @@ static const char *expected(const op_fixture *f, int end_unknown, int code)
 static void say(const op_fixture *f, const options *o)
 {
     size_t fails = op_fixture_failures(f), injected = 0;
-    for (size_t i = 0; i < f->n; i++) injected += op_fx_failed(&f->event[i]) && f->event[i].injected;
+    for (size_t i = 0; i < f->n; i++)
+        injected += op_fx_failed(&f->event[i]) && f->event[i].injected;
     if (o->s.faults && !injected)
         fprintf(stderr, "oomproof: %s: no rule failed anything: %s\n", o->out, o->s.faults);
     fprintf(stderr, "oomproof: %s: %zu events (%zu failures), %llu before them not kept; %s\n",
@@ -198,8 +194,9 @@ static void say(const op_fixture *f, const options *o)
         fprintf(stderr, "oomproof: what failed after the recording was full is not in it%s\n",
                 o->s.first ? "; without --first it is of what the job died of" : "");
     if (fails && !strcmp(f->expect, "any"))
-        fprintf(stderr, "oomproof: so how the run should end is not known; write it into the first "
-                        "line of %s: \"expect\" is recovered, loss or refused\n",
+        fprintf(stderr,
+                "oomproof: so how the run should end is not known; write it into the first "
+                "line of %s: \"expect\" is recovered, loss or refused\n",
                 o->out);
     if (f->unkept)
         fprintf(stderr,

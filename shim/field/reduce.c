@@ -19,7 +19,9 @@ const char op_reduce_help[] =
     "last\n"
     "failure at the same place. Without: the fewest allocations after which the same request does\n"
     "not fit, by a model of an allocator (driver).\n\n"
-    "  --device D, --sim-memory S, --timeout S  as of replay\n"
+    "  --device D, --timeout S                  as of replay\n"
+    "  --sim-memory S                           the program's card (the recorded one; where that\n"
+    "                                           itself was too small, one of 16 times its size)\n"
     "  --capacity SIZE                          of the model's card (the recorded one)\n\n"
     "exit codes: 0 OUT is there, 1 it does not fail that way, 2 usage or bad input, 7 internal\n";
 
@@ -27,7 +29,7 @@ typedef struct job {
     op_spawn s;
     const char *device, *file, *out;
     op_model_kind model;
-    uint64_t capacity;
+    uint64_t capacity, total; /* of the model's card; of the program's */
     const op_fixture *f;
     const op_fx_event *last; /* the failure that must stay */
     char memory[32], force[64];
@@ -111,6 +113,23 @@ static void ddmin(job *j, char *keep, const size_t *part, size_t n)
     free(less);
 }
 
+/* Failures that the card itself made come again on it without being forced, and none could go: a
+ * card with more room, if the same failures by force end the same way there. */
+static void larger_card(job *j, const char *keep)
+{
+    char recorded[sizeof j->memory];
+    int by_itself = 0;
+    for (size_t i = 0; i < j->f->n; i++)
+        by_itself |= op_fx_failed(&j->f->event[i]) && !j->f->event[i].injected;
+    if (!by_itself || j->s.memory != j->memory || j->f->total > UINT64_MAX / 16) return;
+    memcpy(recorded, j->memory, sizeof recorded);
+    snprintf(j->memory, sizeof j->memory, "%llu", 16 * (unsigned long long)j->f->total);
+    if (fails(j, keep))
+        j->total = 16 * j->f->total;
+    else
+        memcpy(j->memory, recorded, sizeof recorded);
+}
+
 static int whole_file(job *j)
 {
     const op_fixture *f = j->f;
@@ -121,8 +140,7 @@ static int whole_file(job *j)
     if (!keep || !part || !small) goto done;
     memset(keep, 1, f->n);
     for (size_t i = 0; i < f->n; i++)
-        if (j->s.command ? op_fx_failed(&f->event[i]) : op_fx_is_call(&f->event[i]))
-            part[n++] = i;
+        if (j->s.command ? op_fx_failed(&f->event[i]) : op_fx_is_call(&f->event[i])) part[n++] = i;
     if (!fails(j, keep)) {
         fprintf(stderr,
                 "oomproof: error: %s: already the whole of it does not fail that way (%s)\n",
@@ -130,6 +148,7 @@ static int whole_file(job *j)
         code = 1;
         goto done;
     }
+    if (j->s.command) larger_card(j, keep);
     ddmin(j, keep, part, n);
     if (j->s.command && !(kept = as_they_are_now(j, keep, small))) {
         fprintf(stderr,
@@ -147,7 +166,7 @@ static int whole_file(job *j)
     small->program = f->program, small->device = f->device, small->source = f->source;
     small->expect = "any", small->note = f->note; /* a stream is of no program any more */
     if (j->s.command) small->expect = f->expect, small->command = f->command;
-    small->total = j->s.command ? f->total : j->capacity;
+    small->total = j->s.command ? j->total : j->capacity;
     small->free_bytes = f->free_bytes < small->total ? f->free_bytes : small->total;
     small->runtime = f->runtime, small->driver = f->driver;
     small->cublas = f->cublas, small->cudnn = f->cudnn;
@@ -227,6 +246,9 @@ int op_reduce_command(int argc, char **argv)
     }
     j.f = f;
     if (!j.capacity) j.capacity = f->total;
+    j.total = f->total;
+    if (j.s.memory && !op_number(j.s.memory, &j.total))
+        return op_usage("--sim-memory is a size, as 8GiB, not ", j.s.memory);
     op_stream_result first = {.first = f->n};
     if (!j.s.command && j.capacity)
         op_stream_run(f, j.model, &(op_stream){j.capacity, 1, 1, NULL}, &first);

@@ -92,7 +92,8 @@ int op_replay_compare(const op_fixture *want, const op_fixture *got, char *out, 
     size_t i = 0, k = begin(want, got, first);
     char a[400] = "nothing", b[400] = "nothing";
     int n = 0;
-    for (; k && i < want->n && want->event[i].kind != OP_FX_fail && want->event[i].kind != OP_FX_step;)
+    for (; k && i < want->n && want->event[i].kind != OP_FX_fail &&
+           want->event[i].kind != OP_FX_step;)
         i++;
     for (;;) {
         const op_fx_event *x = next(want, &i, first), *y = next(got, &k, first);

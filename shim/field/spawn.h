@@ -10,9 +10,9 @@ typedef struct op_spawn {
     const char *ring;            /* file of the recording */
     uint64_t events;             /* that it keeps */
     int first;                   /* the first failure stays, though it was recovered from */
-    uint64_t until;              /* it stays after so many events, whatever fails; 0: that decides */
-    int quiet;                   /* what the program prints is thrown away */
-    int timeout;                 /* seconds; 0: none */
+    uint64_t until; /* it stays after so many events, whatever fails; 0: that decides */
+    int quiet;      /* what the program prints is thrown away */
+    int timeout;    /* seconds; 0: none */
     char *const *command;
 } op_spawn;
 

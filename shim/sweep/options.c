@@ -140,7 +140,7 @@ int op_sweep_read_options(int argc, char **argv, op_sweep_options *o)
                                           {0}};
     cpu_set_t cpus;
     op_rule rules[OP_MAX_RULES];
-    char error[256], rest;
+    char rest;
     int c, seed = 1;
     *o = (op_sweep_options){
         .device = "auto", .step = 1, .shards = 1, .fork = 1, .prune = 1, .timeout = 60};
@@ -220,10 +220,7 @@ int op_sweep_read_options(int argc, char **argv, op_sweep_options *o)
     int other = o->kinds & ~(1 << OP_FAULT_OOM);
     if ((o->sim = op_device(o->device)) < 0)
         return op_usage("--device is sim, gpu or auto, not ", o->device);
-    if (o->faults && op_parse(o->faults, rules, error, sizeof error) < 0) {
-        fprintf(stderr, "oomproof: error: --faults: %s\n", error);
-        return 2;
-    }
+    if (op_rules_given(&o->faults, rules) < 0) return 2;
     if (o->pairs && (other || !o->fork || !o->sim))
         return op_usage("--pairs are of out-of-memory faults, on the simulated device, by forking",
                         "");

@@ -163,7 +163,8 @@ void *op_trace_place(int event)
         __atomic_store_n(&e->kind, OP_RECORD_END, __ATOMIC_RELEASE); /* the oldest goes */
         return e;
     }
-    if (ring) /* a name that did not fit is "?"; one record of kind 0 is between them and failures */
+    if (ring) /* a name that did not fit is "?"; one record of kind 0 is between them and failures
+               */
         return names + kept + 1 < RING_NAMES ? mapped + names++ * 64 : NULL;
     size_t k = head->next % WINDOW;
     if (!k && head->next && !flush()) return NULL;

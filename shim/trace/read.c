@@ -187,9 +187,8 @@ static const op_event *next_of_ring(op_trace *t)
 
 const op_event *op_trace_failure(const op_trace *t, size_t i)
 {
-    return i < t->failures
-               ? (const op_event *)(const void *)record(t, t->head.ring_first - 1 - i)
-               : NULL;
+    return i < t->failures ? (const op_event *)(const void *)record(t, t->head.ring_first - 1 - i)
+                           : NULL;
 }
 
 const op_device_record *op_trace_device(const op_trace *t)

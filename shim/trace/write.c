@@ -266,7 +266,8 @@ void op_trace_step(const op_step_event *step, int kind)
         e->ns = op_trace_now();
         op_trace_placed(&e->kind, (uint8_t)kind);
     }
-    if (kind == OP_RECORD_STEP) op_trace_step_ended(step->failed != 0, step->dropped != 0, e != NULL);
+    if (kind == OP_RECORD_STEP)
+        op_trace_step_ended(step->failed != 0, step->dropped != 0, e != NULL);
     pthread_mutex_unlock(&lock);
 }
 
