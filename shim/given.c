@@ -41,6 +41,7 @@ int op_rules_given(const char **faults, op_rule *rules)
         return -1;
     }
     int n = op_parse(*faults, rules, error, sizeof error);
-    if (n < 0) fprintf(stderr, "oomproof: error: the rules (--faults, OOMPROOF_FAULTS): %s\n", error);
+    if (n < 0)
+        fprintf(stderr, "oomproof: error: the rules (--faults, OOMPROOF_FAULTS): %s\n", error);
     return n;
 }

@@ -22,6 +22,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         seen += strlen(op_trace_name(t, OP_NAME_PHASE, e->phase));
     }
     if (events > n / 64) abort();
+    size_t failures = 0;
+    for (const op_event *e; t && (e = op_trace_failure(t, failures)); failures++)
+        seen += strlen(op_trace_name(t, OP_NAME_SITE, e->site));
+    if (failures > n / 64) abort();
     op_trace_close(t);
     free(copy);
     return 0;
