@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "launch.h"
 #include "rules.h"
+#include "scratch.h"
 #include "stats.h"
 #include "trace/format.h"
 #include <errno.h>
@@ -239,21 +240,23 @@ static int make_way(const char *path)
 int op_run_command(int argc, char **argv)
 {
     static options o;
-    char dir[4096], stats_path[] = "/tmp/oomproof-stats-XXXXXX";
+    char dir[4096], scratch[OP_SCRATCH_ROOM], stats_path[OP_SCRATCH_ROOM + 8];
     int code = read_options(argc, argv, &o), hung = 0;
     if (code) return code < 0 ? 0 : code;
-    int fd = mkstemp(stats_path);
+    if (!op_scratch("run", scratch)) return 7;
+    snprintf(stats_path, sizeof stats_path, "%s/stats", scratch);
+    int fd = open(stats_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     op_stats *stats = MAP_FAILED;
     int full =
         fd >= 0 ? posix_fallocate(fd, 0, sizeof *stats) : errno; /* a hole would be a SIGBUS */
     if (!full) stats = mmap(NULL, sizeof *stats, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (stats == MAP_FAILED || !op_root(dir, sizeof dir)) {
         fprintf(stderr, "oomproof: error: %s: %s\n", stats_path, strerror(full ? full : errno));
-        if (fd >= 0) unlink(stats_path);
+        op_scratch_remove(scratch);
         return 7;
     }
     if (o.trace && !make_way(o.trace)) {
-        unlink(stats_path);
+        op_scratch_remove(scratch);
         return 2;
     }
     signal(SIGCHLD, SIG_DFL); /* where it is ignored, a child's status is lost */
@@ -275,7 +278,7 @@ int op_run_command(int argc, char **argv)
     signal(SIGINT, forward);
     signal(SIGTERM, forward);
     int status = child > 0 ? wait_for(child, o.timeout, &hung) : 0;
-    unlink(stats_path);
+    op_scratch_remove(scratch);
     if (child < 0) return 7;
     code = closing(stats, &o, hung || status != 0);
     if (hung)

@@ -66,17 +66,17 @@ said) # what a recording shows of itself, and what record says of rules and ring
     "$bin/oomproof" record -o "$d/new" --finish "$d/none.ring" 2>/dev/null
     [ -e "$d/new" ] && fail "an empty recording is left"
     guest=$build/cases/guest_any
-    OOMPROOF_RECORD=$d/live.ring "$bin/oomproof" run --device sim -- "$guest" for-ever >"$out" 2>&1 &
+    OOMPROOF_RECORD=$d/live.ring "$bin/oomproof" run --device sim -- "$guest" for-ever "$d" >"$out" 2>&1 &
     while [ ! -s "$d/live.ring" ] || [ "$("$bin/oomproof" trace "$d/live.ring" 2>/dev/null | wc -l)" -lt 50 ]; do :; done
     expect 2 "still writes it" "$bin/oomproof" record -o "$d/x" --finish "$d/live.ring"
-    kill -9 "$(pgrep -f "^$guest for-ever")"
+    kill -9 "$(pgrep -f "^$guest for-ever $d")"
     wait
     expect 0 "failures" "$bin/oomproof" record -o "$d/x" --finish "$d/live.ring" ;;
 ring) # a kill and a full disk leave what was recorded
     guest=$build/cases/guest_any
-    OOMPROOF_RECORD=$d/k.ring OOMPROOF_RECORD_EVENTS=500 "$bin/oomproof" run --device sim -- "$guest" for-ever >"$out" 2>&1 &
+    OOMPROOF_RECORD=$d/k.ring OOMPROOF_RECORD_EVENTS=500 "$bin/oomproof" run --device sim -- "$guest" for-ever "$d" >"$out" 2>&1 &
     while [ ! -s "$d/k.ring" ] || [ "$("$bin/oomproof" trace "$d/k.ring" 2>/dev/null | wc -l)" -lt 400 ]; do :; done
-    kill -9 $(pgrep -f "^$guest for-ever")
+    kill -9 $(pgrep -f "^$guest for-ever $d")
     wait
     expect 0 " events (0 failures)" "$bin/oomproof" record -o "$d/k.oomt" --finish "$d/k.ring"
     [ "$(grep -c '"e":"alloc"' "$d/k.oomt")" -ge 200 ] || fail "too few events: $(wc -l "$d/k.oomt")"
@@ -140,16 +140,16 @@ lost) # failures that the ring has gone over: the calls after them come again on
     expect 0 "driver              0" replay --capacity 1GiB "$d/r.oomt" ;;
 killed) # a job that is killed while it is recorded: its ring, and a recording that says what is known of its end
     guest=$build/cases/guest_any
-    "$bin/oomproof" record --device sim -o "$d/k.oomt" -- "$guest" for-ever >"$out" 2>&1 &
+    "$bin/oomproof" record --device sim -o "$d/k.oomt" -- "$guest" for-ever "$d" >"$out" 2>&1 &
     while [ ! -s "$d/k.oomt.ring" ] || [ "$("$bin/oomproof" trace "$d/k.oomt.ring" 2>/dev/null | wc -l)" -lt 50 ]; do :; done
-    kill -9 "$(pgrep -f "^$guest for-ever")"
+    kill -9 "$(pgrep -f "^$guest for-ever $d")"
     wait
     grep -q '"expect":"none"' "$d/k.oomt" || fail "more than nothing is expected: $(head -1 "$d/k.oomt")"
     grep -q "nothing failed: a replay tests only that nothing does" "$out" || fail "$(cat "$out")"
-    "$bin/oomproof" record --device sim -o "$d/l.oomt" -- "$guest" for-ever >"$out" 2>&1 &
+    "$bin/oomproof" record --device sim -o "$d/l.oomt" -- "$guest" for-ever "$d" >"$out" 2>&1 &
     pid=$!
     while [ ! -s "$d/l.oomt.ring" ] || [ "$("$bin/oomproof" trace "$d/l.oomt.ring" 2>/dev/null | wc -l)" -lt 50 ]; do :; done
-    kill -9 "$(pgrep -f "^$guest for-ever")" $pid
+    kill -9 "$(pgrep -f "^$guest for-ever $d")" $pid
     wait
     [ ! -e "$d/l.oomt" ] || fail "an empty recording is left"
     while ! "$bin/oomproof" record -o "$d/l.oomt" --finish "$d/l.oomt.ring" 2>"$out"; do :; done
@@ -224,6 +224,26 @@ scenes) # the sizes of the batches, without the program that had them: the same 
     expect 2 "does not say what its batches were" replay --scenes "$source/fixtures/field/pinned-host.oomt"
     expect 2 "batch 1 has 3 samples, one of 9000000 points" replay --scenes --scale 1000 "$d/r.oomt"
     expect 2 "line 2: 0: not a number of points" sim "$bin/pointtrain" train --data "shapes:$d/zero" ;;
+scratch) # what a killed command left, the next removes; what is in use stays, however old
+    guest=$build/cases/guest_any
+    export TMPDIR="$d"
+    folders() { find "$d" -maxdepth 1 -name 'oomproof.*' | wc -l; }
+    wait_for() { until [ "$(folders)" -ge "$1" ] && [ "$(pgrep -fc "^$guest for-ever $d")" -ge "$1" ]; do :; done; }
+    "$bin/oomproof" run --device sim -- "$guest" for-ever "$d" >"$out" 2>&1 &
+    wait_for 1
+    kill -9 $! # of the command, not of the guest
+    wait
+    "$bin/oomproof" run --device sim -- "$guest" for-ever "$d" >"$out" 2>&1 &
+    wait_for 2
+    expect 0 "" sim "$guest" one
+    [ "$(folders)" -eq 2 ] || fail "one that may not be locked yet is removed: $(ls "$d")"
+    touch -d '1 hour ago' "$d"/oomproof.*
+    expect 0 "" sim "$guest" one
+    [ "$(folders)" -eq 1 ] || fail "not just that of the killed one is removed: $(ls "$d")"
+    pkill -9 -f "^$guest for-ever $d"
+    wait
+    [ "$(folders)" -eq 0 ] || fail "left by one that ended: $(ls "$d")"
+    expect 7 "TMPDIR names another place" env TMPDIR=/nowhere "$bin/oomproof" run --device sim -- "$guest" one ;;
 usage)
     expect 2 "which recording" "$bin/oomproof" replay
     expect 2 "No such file" replay "$d/none" -- true

@@ -17,9 +17,9 @@ expect 0 "-> 2 INJECTED" "$bin/oomproof" trace "$d/t"
 expect 0 "_Z7nothingv" sh -c "\"$bin/oomproof\" run --device sim --trace $d/l -- $guest launch && \"$bin/oomproof\" trace $d/l"
 
 # a killed process: all but the event in flight
-"$bin/oomproof" run --device sim --trace "$d/k" -- "$guest" for-ever >"$out" 2>&1 &
+"$bin/oomproof" run --device sim --trace "$d/k" -- "$guest" for-ever "$d" >"$out" 2>&1 &
 while [ ! -s "$d/k" ] || [ "$(events "$d/k")" -lt 1000 ]; do :; done
-kill -9 $(pgrep -f "^$guest for-ever")
+kill -9 $(pgrep -f "^$guest for-ever $d")
 wait
 [ "$(events "$d/k")" -ge 1000 ] || fail "the trace of a killed process lost its events"
 grep -q "signal 9" "$out" || { fail "the kill is not said"; cat "$out"; }

@@ -6,6 +6,7 @@
 #include "field/stream.h"
 #include "launch.h"
 #include "rules.h"
+#include "scratch.h"
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
@@ -32,7 +33,7 @@ typedef struct job {
     uint64_t capacity, total; /* of the model's card; of the program's */
     const op_fixture *f;
     const op_fx_event *last; /* the failure that must stay */
-    char memory[32], force[64];
+    char memory[32], force[OP_SCRATCH_ROOM + 8];
     int trials;
 } job;
 
@@ -236,7 +237,7 @@ static int read_options(int argc, char **argv, job *j)
 int op_reduce_command(int argc, char **argv)
 {
     static job j;
-    char why[300], dir[] = "/tmp/oomproof-reduce-XXXXXX", ring[64];
+    char why[300], dir[OP_SCRATCH_ROOM], ring[OP_SCRATCH_ROOM + 8];
     int code = read_options(argc, argv, &j);
     if (code) return code < 0 ? 0 : code;
     op_fixture *f = op_fixture_read(j.file, why, sizeof why);
@@ -255,10 +256,11 @@ int op_reduce_command(int argc, char **argv)
     for (size_t i = f->n; j.s.command && i-- && !j.last;)
         if (f->event[i].kind == OP_FX_fail) j.last = &f->event[i];
     if (first.first < f->n) j.last = &f->event[first.first];
-    if (!j.last || !mkdtemp(dir)) {
-        fprintf(stderr, "oomproof: error: %s: %s\n", j.file,
-                j.last ? strerror(errno)
-                       : "nothing fails in it; --capacity makes the card smaller");
+    if (!j.last)
+        fprintf(stderr,
+                "oomproof: error: %s: nothing fails in it; --capacity makes the card smaller\n",
+                j.file);
+    if (!j.last || !op_scratch("reduce", dir)) {
         op_fixture_free(f);
         return j.last ? 7 : 1;
     }
@@ -269,9 +271,7 @@ int op_reduce_command(int argc, char **argv)
     snprintf(j.memory, sizeof j.memory, "%llu", (unsigned long long)f->total);
     if (!j.s.memory && f->total) j.s.memory = j.memory;
     code = whole_file(&j);
-    unlink(ring);
-    unlink(j.force);
-    rmdir(dir);
+    op_scratch_remove(dir);
     op_fixture_free(f);
     return code;
 }

@@ -8,6 +8,7 @@
 #include "junit.h"
 #include "launch.h"
 #include "rules.h"
+#include "scratch.h"
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
@@ -346,7 +347,7 @@ int op_replay_command(int argc, char **argv)
 {
     static options o;
     static char root[4096];
-    char why[300], dir[] = "/tmp/oomproof-replay-XXXXXX", ring[64], force[64];
+    char why[300], dir[OP_SCRATCH_ROOM], ring[OP_SCRATCH_ROOM + 8], force[OP_SCRATCH_ROOM + 8];
     int code = read_options(argc, argv, &o);
     if (code) return code < 0 ? 0 : code;
     op_fixture *f = op_fixture_read(o.file, why, sizeof why);
@@ -371,8 +372,7 @@ int op_replay_command(int argc, char **argv)
         code = op_stream_report(stdout, f, &o.how);
         goto done;
     }
-    if (code || !mkdtemp(dir)) {
-        if (!code) fprintf(stderr, "oomproof: error: %s: %s\n", dir, strerror(errno));
+    if (code || !op_scratch("replay", dir)) {
         code = code ? code : 7;
         goto done;
     }
@@ -399,9 +399,7 @@ int op_replay_command(int argc, char **argv)
     }
     if (made && o.junit && write_junit(&o, f, run, made)) code = code ? code : 7;
     free(run);
-    unlink(ring);
-    unlink(force);
-    rmdir(dir);
+    op_scratch_remove(dir);
 done:
     op_fixture_free(f);
     free(own);

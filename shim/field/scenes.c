@@ -3,6 +3,7 @@
 #include "field/scenes.h"
 #include "calls.h"
 #include "launch.h"
+#include "scratch.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -214,7 +215,8 @@ done:
 int op_scenes_replay(const op_fixture *f, const op_scenes *how)
 {
     static char root[4096], program[4200];
-    char dir[] = "/tmp/oomproof-scenes-XXXXXX", ring[64], shapes[64], data[80], steps[16];
+    char dir[OP_SCRATCH_ROOM], ring[OP_SCRATCH_ROOM + 8], shapes[OP_SCRATCH_ROOM + 8];
+    char data[sizeof shapes + 8], steps[16];
     batches want = {0};
     int code = 0, n = 0, more = 0;
     char **words = NULL;
@@ -230,8 +232,7 @@ int op_scenes_replay(const op_fixture *f, const op_scenes *how)
         code = 2;
         goto done;
     }
-    if (!op_root(root, sizeof root) || !mkdtemp(dir)) {
-        fprintf(stderr, "oomproof: error: %s: %s\n", dir, strerror(errno));
+    if (!op_root(root, sizeof root) || !op_scratch("scenes", dir)) {
         code = 7;
         goto done;
     }
@@ -256,9 +257,7 @@ int op_scenes_replay(const op_fixture *f, const op_scenes *how)
         if (!s.memory) s.memory = "512GiB"; /* backed as it is used */
         code = both(how, &want, &s);
     }
-    unlink(ring);
-    unlink(shapes);
-    rmdir(dir);
+    op_scratch_remove(dir);
 done:
     batches_free(&want);
     free(words);
