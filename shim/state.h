@@ -52,6 +52,17 @@ const op_rule *op_decided(op_call call, cudaStream_t stream, void *caller, void 
             : NULL;                                                                            \
     })
 
+/* ---- start.c ---- */
+/* Number of rules, now armed; -1 with "line L column C: ..." in error. */
+int op_rules_set(const char *text, char *error, size_t error_bytes);
+/* Of the child of a fork, under the lock. */
+void op_rules_of_child(void);
+
+/* ---- held.c ---- */
+/* Where a rule has a budget, what was let through counts until it is live: two threads must not
+ * both be given the last room. Under the lock. */
+void op_promise(const op_call *c);
+uint64_t op_promised_or_live(const op_call *c); /* bytes, of the call's level */
 /* Device memory that was allocated / is about to be freed; returns its bytes. */
 uint64_t op_allocated(void *p, uint64_t bytes); /* the allocation's number, from 1 */
 uint64_t op_not_allocated(void);                /* the call was let through, and failed: 0 */
@@ -59,9 +70,13 @@ uint64_t op_freeing(void *p, uint64_t *number);
 void op_freed_all(void);                               /* the device was reset */
 uint64_t op_driver_allocated(void *p, uint64_t bytes); /* the same of the driver level */
 uint64_t op_driver_freeing(void *p, uint64_t *number);
+int op_is_live(const void *p, uint64_t bytes); /* inside one live block of the runtime's */
 /* The smallest budget among the armed rules and the live bytes now; 0: no budget. */
 int op_budget(uint64_t *budget, uint64_t *live);
 
+/* ---- names.c ---- */
+void op_names_hold(void); /* around a fork, as of live.h */
+void op_names_let_go(void);
 /* Name of a kernel by its host function or handle; NULL: not known. name lives as long as the
  * program. */
 const char *op_kernel_name(const void *key);
@@ -75,7 +90,6 @@ int op_stream_number(cudaStream_t s);
 
 /* A rule that acted could not do what it says: not counted as fired. */
 void op_not_acted(const op_rule *r);
-int op_is_live(const void *p, uint64_t bytes); /* inside one live block of the runtime's */
 
 /* ---- poison.c ---- */
 void op_poison_buffer(const op_rule *r, void *to, size_t bytes, int on_host, cudaStream_t stream);

@@ -1,0 +1,93 @@
+/* held.c - the device bytes that the program holds, by the runtime and by the driver, and those
+ * that a budget has let through and that are on their way. */
+#define _GNU_SOURCE
+#include "live.h"
+#include "state.h"
+#include <stdlib.h>
+
+/* the functions of the control API are declared weak, for programs, in oomproof.h */
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
+static uint64_t promised[2]; /* bytes, of the runtime and the driver; under the lock */
+static __thread uint64_t awaited LOCAL;
+static __thread int awaited_driver LOCAL;
+
+void op_promise(const op_call *c)
+{
+    awaited = c->size > UINT64_MAX / 2 ? 0 : (c->size + 511) / 512 * 512;
+    awaited_driver = op_table[c->id].lib == OP_DRIVER;
+    promised[awaited_driver] += awaited;
+}
+
+uint64_t op_promised_or_live(const op_call *c)
+{
+    int driver = op_table[c->id].lib == OP_DRIVER;
+    return op_live_now(driver ? &op_driver_live : &op_runtime_live) + promised[driver];
+}
+
+static uint64_t add(op_live *l, void *p, uint64_t bytes)
+{
+    if (!awaited) return op_live_add(l, p, bytes);
+    pthread_mutex_lock(&op_lock);
+    uint64_t number = op_live_add(l, p, bytes);
+    promised[awaited_driver] -= awaited;
+    awaited = 0;
+    pthread_mutex_unlock(&op_lock);
+    return number;
+}
+
+uint64_t op_not_allocated(void)
+{
+    if (!awaited) return 0;
+    pthread_mutex_lock(&op_lock);
+    promised[awaited_driver] -= awaited;
+    awaited = 0;
+    pthread_mutex_unlock(&op_lock);
+    return 0;
+}
+
+uint64_t op_allocated(void *p, uint64_t bytes)
+{
+    return add(&op_runtime_live, p, bytes);
+}
+/* Before the real call: once it returns, another thread may be given the same address. */
+uint64_t op_freeing(void *p, uint64_t *number)
+{
+    return op_live_remove(&op_runtime_live, p, number);
+}
+uint64_t op_driver_allocated(void *p, uint64_t bytes)
+{
+    return add(&op_driver_live, p, bytes);
+}
+uint64_t op_driver_freeing(void *p, uint64_t *number)
+{
+    return op_live_remove(&op_driver_live, p, number);
+}
+
+int op_is_live(const void *p, uint64_t bytes)
+{
+    size_t n = 0;
+    int found = 0;
+    op_live_block *list = op_live_list(&op_runtime_live, &n);
+    for (size_t i = 0; i < n && !found; i++)
+        found = (const char *)p >= (char *)list[i].p &&
+                (const char *)p + bytes <= (char *)list[i].p + list[i].bytes;
+    free(list);
+    return found;
+}
+
+void op_freed_all(void)
+{
+    op_live_clear(&op_runtime_live);
+}
+
+/* ---- the control API ---- */
+API uint64_t op_live_bytes(void)
+{
+    return op_live_now(&op_runtime_live);
+}
+
+API uint64_t op_peak_bytes(int reset)
+{
+    return op_live_peak(&op_runtime_live, reset);
+}

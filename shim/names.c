@@ -1,0 +1,108 @@
+/* names.c - what things are called: kernels, threads and streams by first use, and the phase and
+ * tag that a thread said last. */
+#define _GNU_SOURCE
+#include "state.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* the functions of the control API are declared weak, for programs, in oomproof.h */
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static __thread char phase[24] LOCAL, site[96] LOCAL;
+__thread unsigned op_names_changed LOCAL = 1; /* counts: the thread said a new phase or tag */
+
+void op_names_hold(void)
+{
+    pthread_mutex_lock(&lock);
+}
+void op_names_let_go(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+/* host function or handle -> name */
+static struct {
+    const void *key;
+    const char *name;
+} * kernels;
+static size_t nkernels;
+
+const char *op_kernel_name(const void *key)
+{
+    const char *name = NULL;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < nkernels && !name; i++)
+        if (kernels[i].key == key) name = kernels[i].name;
+    pthread_mutex_unlock(&lock);
+    return name;
+}
+
+void op_learn_kernel(const void *key, const char *name)
+{
+    if (op_kernel_name(key)) return;
+    pthread_mutex_lock(&lock);
+    void *p = realloc(kernels, (nkernels + 1) * sizeof *kernels);
+    if (p) {
+        kernels = p;
+        kernels[nkernels].key = key;
+        kernels[nkernels++].name = name;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* Numbers of threads and streams, by first use: the same in every run, where addresses are not. */
+int op_thread_number(void)
+{
+    static int threads;
+    static __thread int mine LOCAL = -1;
+    if (mine < 0) mine = __atomic_fetch_add(&threads, 1, __ATOMIC_RELAXED);
+    return mine;
+}
+
+int op_stream_number(cudaStream_t s)
+{
+    static cudaStream_t seen[256];
+    static int n = 1; /* 0: the default stream */
+    if (!s) return 0;
+    pthread_mutex_lock(&lock);
+    int i = 1;
+    while (i < n && seen[i] != s) i++;
+    if (i == n && n < 256) seen[n++] = s;
+    pthread_mutex_unlock(&lock);
+    return i < 256 ? i : 255;
+}
+
+void op_thread_names(const char **phase_, const char **tag)
+{
+    *phase_ = phase;
+    *tag = site;
+}
+
+/* ---- the control API ---- */
+/* No control characters: recordings have a name to a line. */
+static void keep(char *to, size_t room, const char *from)
+{
+    size_t n = 0;
+    for (; from && from[n] && n + 1 < room; n++)
+        to[n] = (unsigned char)from[n] < 0x20 || from[n] == 0x7f ? '?' : from[n];
+    to[n] = 0;
+}
+
+API const char *op_phase(const char *name)
+{
+    static __thread char before[24];
+    memcpy(before, phase, sizeof before);
+    keep(phase, sizeof phase, name);
+    op_names_changed++;
+    return before;
+}
+
+API const char *op_tag(const char *tag)
+{
+    static __thread char before[96];
+    memcpy(before, site, sizeof before);
+    keep(site, sizeof site, tag);
+    op_names_changed++;
+    return before;
+}

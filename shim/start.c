@@ -1,0 +1,97 @@
+/* start.c - a preloaded process: its start, its end, its forks, and the real functions. */
+#define _GNU_SOURCE
+#include "driver.h"
+#include "field/force.h"
+#include "live.h"
+#include "site.h"
+#include "state.h"
+#include "sweep/sweep.h"
+#include "trace/write.h"
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+void *op_find(const char *name)
+{
+    static const char *const libraries[] = {"libcudart.so.13", "libcublas.so.13", "libcudnn.so.9",
+                                            "libcuda.so.1"};
+    void *p = op_dlsym(RTLD_NEXT, name);
+    for (size_t i = 0; !p && i < 4; i++) { /* a library that was loaded RTLD_LOCAL has no "next" */
+        void *h = dlopen(libraries[i], RTLD_NOLOAD | RTLD_LAZY);
+        if (h) p = op_dlsym(h, name);
+    }
+    return p;
+}
+
+void *op_resolve(const char *name)
+{
+    void *p = op_find(name);
+    if (!p) {
+        fprintf(stderr, "oomproof: %s is called but no library that is loaded has it\n", name);
+        _exit(127);
+    }
+    return p;
+}
+
+static void fork_lock(void)
+{
+    pthread_mutex_lock(&op_lock);
+    op_live_hold();
+    op_site_hold();
+    op_names_hold();
+}
+static void fork_unlock(void)
+{
+    op_names_let_go();
+    op_site_let_go();
+    op_live_let_go();
+    pthread_mutex_unlock(&op_lock);
+}
+static void fork_child(void)
+{
+    op_rules_of_child();
+    fork_unlock();
+}
+
+static void __attribute__((constructor)) start(void)
+{
+    const char *path = getenv("OOMPROOF_STATS"), *text = getenv("OOMPROOF_FAULTS");
+    char error[256];
+    pthread_atfork(fork_lock, fork_unlock, fork_child);
+    if (path && *path) {
+        int fd = open(path, O_RDWR | O_CLOEXEC);
+        void *p = fd >= 0 ? mmap(NULL, sizeof *op_shared, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+                          : MAP_FAILED;
+        if (fd >= 0) close(fd);
+        if (p != MAP_FAILED) op_shared = p;
+        __atomic_fetch_add(&op_shared->processes, 1, __ATOMIC_RELAXED);
+    }
+    op_sweep_start();
+    op_trace_start();
+    op_force_start();
+    if (op_rules_set(text ? text : "", error, sizeof error) >= 0) return;
+    fprintf(stderr, "oomproof: OOMPROOF_FAULTS: %s\n", error);
+    _exit(2);
+}
+
+static int is_runtime(struct dl_phdr_info *info, size_t size, void *found)
+{
+    (void)size;
+    *(int *)found |= info->dlpi_name && strstr(info->dlpi_name, "libcudart.so") != NULL;
+    return 0;
+}
+
+static void __attribute__((destructor)) stop(void)
+{
+    uint64_t seen = 0;
+    int loaded = 0;
+    op_judge_exit();
+    for (int id = 0; id < OP_CALLS; id++) seen += op_shared->calls[id];
+    if (!seen) dl_iterate_phdr(is_runtime, &loaded);
+    if (loaded) __atomic_fetch_add(&op_shared->unseen, 1, __ATOMIC_RELAXED);
+}
