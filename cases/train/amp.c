@@ -237,6 +237,72 @@ START_TEST(the_scale_is_in_the_checkpoint)
 }
 END_TEST
 
+/* Scene s of three, as a batch of its own, under a rule. */
+static void feed(rig *r, int s, const char *rule)
+{
+    char error[256] = "";
+    pt_ledger_close(&r->ledger);
+    if (rule) ck_assert_msg(oomproof_arm(rule, error, sizeof error) == 1, "%s", error);
+    r->status = pt_trainer_batch(r->t, &r->scene[s], &r->key[s], 1, &r->ledger, &r->result);
+    if (rule) ck_assert_msg(oomproof_fired(0) >= 1, "%s never fired", rule);
+    oomproof_disarm();
+    ck_assert_msg(r->status == PT_OK, "scene %d: %s", s, pt_error_last()->message);
+}
+
+static void open_step(rig *r)
+{
+    rig_options o = small;
+    o.amp = PT_AMP_FP16;
+    o.accum = 3;
+    rig_open(r, &o);
+}
+
+/* The scale is that of the step, and it is the sum of the batches that overflows or does not. */
+START_TEST(a_step_of_several_batches_overflows_once_and_as_a_whole)
+{
+    rig r;
+    open_step(&r);
+    int64_t earlier = 0;
+    r.t->scaler = (pt_scaler){0x1p40, 7};
+    for (int s = 0; s < 3; s++) {
+        feed(&r, s, NULL);
+        ck_assert_int_eq(r.result.overflow, s == 2);
+        ck_assert(r.t->scaler.scale == (s == 2 ? 0x1p39 : 0x1p40));
+        if (s < 2) earlier += r.result.points;
+    }
+    ck_assert_int_eq(r.result.voided, earlier);
+    ck_assert_int_eq(r.ledger.count[PT_FATE_OVERFLOW], r.result.points);
+    rig_read_state(&r, &r.end);
+    r.start.step = 3;
+    ck_assert_msg(!*rig_state_diff(&r, &r.end, &r.start), "changed%s",
+                  rig_state_diff(&r, &r.end, &r.start));
+    rig_close(&r);
+}
+END_TEST
+
+START_TEST(a_retry_in_a_step_of_several_batches_is_the_same_in_every_bit)
+{
+    static const char *const rules[] = {"cudaMalloc phase=backward nth=4 -> oom",
+                                        "cublasGemmEx phase=forward nth=9 -> oom",
+                                        "cudaLaunchKernel phase=commit nth=2 -> oom"};
+    rig clean, r;
+    open_step(&clean);
+    for (int s = 0; s < 3; s++) feed(&clean, s, NULL);
+    ck_assert_int_eq(clean.result.stepped, 1);
+    rig_read_state(&clean, &clean.end);
+    for (int s = 1; s < 3; s++)
+        for (int i = 0; i < 3; i++) {
+            open_step(&r);
+            for (int k = 0; k < 3; k++) feed(&r, k, k == s ? rules[i] : NULL);
+            rig_read_state(&r, &r.end);
+            ck_assert_msg(!*rig_state_diff(&r, &r.end, &clean.end), "batch %d, %s: different%s", s,
+                          rules[i], rig_state_diff(&r, &r.end, &clean.end));
+            rig_close(&r);
+        }
+    rig_close(&clean);
+}
+END_TEST
+
 static const case_entry cases[] = {
 #include "amp.def"
 };
