@@ -82,7 +82,8 @@ static int build(sim_function *wanted, const char *folder, int kept)
     sim_compile *running = calloc(AT_ONCE, sizeof *running);
     sim_function *list[AHEAD];
     cpu_set_t set;
-    int at_once = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1, done = 0;
+    /* twice as many as processors: behind a long one that is waited for, others start */
+    int at_once = sched_getaffinity(0, sizeof set, &set) == 0 ? 2 * CPU_COUNT(&set) : 2, done = 0;
     if (at_once > AT_ONCE) at_once = AT_ONCE;
     int n = running ? choose(wanted, folder, kept, list) : 0, started = 0, finished = 0;
     for (; finished < n; finished++) { /* first started, first waited for */
