@@ -31,12 +31,15 @@ struct op_step_summary;
 OOMPROOF_WEAK void op_buffer(const char *name, const void *p, size_t bytes, int on_device, int type,
                              double tolerance);
 OOMPROOF_WEAK int op_sweeping(void);
+OOMPROOF_WEAK const char *op_folder(void);
 OOMPROOF_WEAK void op_step_begin(void);
 OOMPROOF_WEAK void op_sample(uint64_t points);
 OOMPROOF_WEAK void op_bound(int64_t attempts);
 OOMPROOF_WEAK void op_reference(int (*fn)(void *user), void *user);
 OOMPROOF_WEAK void op_retry(const void *state, size_t bytes);
 OOMPROOF_WEAK void op_step_end(const struct op_step_summary *summary);
+OOMPROOF_WEAK void op_part_begin(const char *name);
+OOMPROOF_WEAK void op_part_end(const char *name, const struct op_step_summary *summary);
 OOMPROOF_WEAK void op_observe(void (*fn)(const char *call, uint64_t nth, void *user), void *user);
 
 /* 1 when the shim is loaded. */
@@ -139,6 +142,12 @@ static inline int oomproof_sweeping(void)
 {
     return op_sweeping && op_sweeping();
 }
+/* In a sweep, where the program may write what it would else write over a file that its next run
+ * begins with: each run must begin alike. NULL: not in a sweep. Goes with the sweep. */
+static inline const char *oomproof_folder(void)
+{
+    return op_folder ? op_folder() : 0;
+}
 /* Before the first device call of a retry: everything on the host that decides how the step goes on
  * (queue, ledger, random numbers), as bytes. Two faults that lead to the same state, device memory
  * included, are judged once. */
@@ -172,6 +181,20 @@ typedef struct oomproof_step {
 static inline void oomproof_step_end(const oomproof_step *s)
 {
     if (op_step_end) op_step_end((const struct op_step_summary *)s);
+}
+
+/* What can fail beside the steps, as a validation or a checkpoint: `oomproof sweep --part NAME`
+ * fails the calls of one of them instead of a step's. Judged as a step, but that buffers are
+ * compared in every bit, split or not: what the run that never failed left as it was (parameters)
+ * must be untouched, what it wrote (scores) the same; where the part failed, as before it or the
+ * same. Parts do not overlap steps. */
+static inline void oomproof_part_begin(const char *name)
+{
+    if (op_part_begin) op_part_begin(name);
+}
+static inline void oomproof_part_end(const char *name, const oomproof_step *s)
+{
+    if (op_part_end) op_part_end(name, (const struct op_step_summary *)s);
 }
 
 /* A fast hash of 64 bits, for states. */

@@ -74,6 +74,11 @@ int pt_probe_watched(void)
     return oomproof_sweeping();
 }
 
+const char *pt_probe_folder(void)
+{
+    return oomproof_folder();
+}
+
 void pt_probe_retry(const void *state, size_t bytes)
 {
     oomproof_retry(state, bytes);
@@ -94,9 +99,25 @@ uint64_t pt_probe_hash(uint64_t seed, const void *data, size_t bytes)
     return oomproof_hash(seed, data, bytes);
 }
 
+static oomproof_step step_of(const pt_probe_step *s)
+{
+    return (oomproof_step){s->points,  s->trained, s->dropped, s->attempts,  s->bound,
+                           s->retries, s->splits,  s->failed,  s->exit_code, s->regrouped};
+}
+
 void pt_probe_step_end(const pt_probe_step *s)
 {
-    oomproof_step e = {s->points,  s->trained, s->dropped, s->attempts,  s->bound,
-                       s->retries, s->splits,  s->failed,  s->exit_code, s->regrouped};
+    oomproof_step e = step_of(s);
     oomproof_step_end(&e);
+}
+
+void pt_probe_part_begin(const char *name)
+{
+    oomproof_part_begin(name);
+}
+
+void pt_probe_part_end(const char *name, const pt_probe_step *s)
+{
+    oomproof_step e = step_of(s);
+    oomproof_part_end(name, &e);
 }

@@ -39,6 +39,7 @@ void pt_probe_buffer(const char *name, const void *p, size_t bytes, int on_devic
 void pt_probe_step_begin(void);
 void pt_probe_sample(int64_t points); /* a scene of the step's batch: see oomproof_sample */
 int pt_probe_watched(void);           /* 1: in a sweep; 0: pt_probe_retry does nothing */
+const char *pt_probe_folder(void);    /* to write in instead, in a sweep: see oomproof_folder */
 void pt_probe_retry(const void *state, size_t bytes);
 /* The most attempts of this step: see oomproof_bound. */
 void pt_probe_bound(int64_t attempts);
@@ -50,5 +51,8 @@ typedef struct pt_probe_step {
     int failed, exit_code, regrouped;
 } pt_probe_step;
 void pt_probe_step_end(const pt_probe_step *s);
+/* A validation, a checkpoint: see oomproof_part_begin. */
+void pt_probe_part_begin(const char *name);
+void pt_probe_part_end(const char *name, const pt_probe_step *s);
 
 #endif

@@ -6,7 +6,8 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 INVARIANTS = """1. the step is the reference's; 2. every point is in the ledger once; 3. device bytes are the baseline's at each retry;
 4. staged copies are what was on the device; 5. attempts stay within their bound, the mildest remedy first; 6. the last
-error is clean; 7. no other failure than an out-of-memory is retried or split."""
+error is clean; 7. no other failure than an out-of-memory is retried or split; 8. a validation and a checkpoint are as
+without the failure, or as before."""
 
 
 def page():

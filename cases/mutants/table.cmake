@@ -345,3 +345,18 @@ oomproof_mutant(scale-of-loss-not-undone INVARIANT 1
   FILES trainer/loop/step.c SUITE amp PRECISION float
   PASS the_scale_grows_after_many_good_steps
   FAIL the_scale_does_not_show_in_the_step)
+oomproof_mutant(scores-of-the-last-piece INVARIANT 8
+  WHAT "a scene that was split for a validation has the scores of its last piece"
+  FILES trainer/loop/trainer.c SUITE parts PRECISION double
+  PASS a_validation_that_failed_is_told
+  FAIL a_validation_is_the_same_whatever_was_split)
+oomproof_mutant(validation-leak-untold INVARIANT 8
+  WHAT "a block that the last scene of a validation could not give back is not told"
+  FILES trainer/loop/evaluate.c SUITE parts PRECISION double
+  PASS a_validation_that_failed_is_told
+  FAIL a_block_that_the_last_scene_cannot_give_back_is_told)
+oomproof_mutant(checkpoint-emptied-first INVARIANT 8
+  WHAT "the checkpoint is emptied before the new one is there"
+  FILES trainer/loop/checkpoint.c SUITE parts PRECISION double
+  PASS a_validation_that_failed_is_told
+  FAIL a_checkpoint_is_as_without_the_failure_or_the_one_before)

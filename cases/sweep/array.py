@@ -1,5 +1,5 @@
 """array.py - sweeps of the trainer over its settings: every pair of values of two settings occurs in some row (make test),
-or every combination (make torture; there, what is learnt takes turns instead of multiplying the rest).
+or every combination (make torture; there, what is swept and what is learnt take turns instead of multiplying the rest).
 
   array.py pairs|all            one line a row: number and settings
   array.py pairs|all N BUILD    sweeps row N; exit code of the sweep
@@ -7,8 +7,10 @@ or every combination (make torture; there, what is learnt takes turns instead of
   array.py check                every pair is in the rows"""
 import itertools
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 
 SETTINGS = {
     "program": ["pointtrain", "pointtrain-double", "pointtrain --amp fp16", "pointtrain --amp bf16"],
@@ -19,23 +21,28 @@ SETTINGS = {
     "convs": ["1", "2"],
     "card": ["8GiB", "60MiB", "pressure"],  # with room, nearly full, filled by others while the step runs
     "fault": ["oom", "status", "sticky", "shape-nan", "budgets"],
+    "part": ["step", "validate", "checkpoint"],  # what is swept
     "learning": ["plain", "sgd", "loss"],  # sgd: with onecycle; loss: smoothed, weighted, under dropout
 }
+# a checkpoint multiplies nothing, reads no loss and allocates nothing
+IMPOSSIBLE = {("fault", fault, "part", "checkpoint") for fault in ("shape-nan", "budgets")}
 LEARNING = {"plain": [], "sgd": ["--optimizer", "sgd", "--schedule", "onecycle", "--lr", "0.01"],
             "loss": ["--label-smoothing", "0.1", "--class-weights", "inverse", "--dropout", "0.3"]}
 NAMES = list(SETTINGS)
 
 
 def pairs_of(row):
-    return {(a, row[a], b, row[b]) for a, b in itertools.combinations(NAMES, 2)}
+    """Of the settings that the row has."""
+    return {(a, row[a], b, row[b]) for a, b in itertools.combinations(NAMES, 2) if a in row and b in row}
+
+
+def every_pair():
+    return {(a, x, b, y) for a, b in itertools.combinations(NAMES, 2) for x in SETTINGS[a] for y in SETTINGS[b]} - IMPOSSIBLE
 
 
 def pairwise():
     """Greedy: each row covers as many pairs that no row before has as can be had one setting at a time."""
-    missing = set()
-    for a, b in itertools.combinations(NAMES, 2):
-        missing |= {(a, x, b, y) for x in SETTINGS[a] for y in SETTINGS[b]}
-    rows = []
+    missing, rows = every_pair(), []
     while missing:
         first = min(missing)
         row = {first[0]: first[1], first[2]: first[3]}
@@ -47,15 +54,17 @@ def pairwise():
                 return sum((p[0] == name and p[1] == value and row.get(p[2]) == p[3]) or
                            (p[2] == name and p[3] == value and row.get(p[0]) == p[1]) for p in missing)
 
-            row[name] = max(SETTINGS[name], key=gain)
+            row[name] = max((v for v in SETTINGS[name] if not pairs_of({**row, name: v}) & IMPOSSIBLE), key=gain)
         rows.append({name: row[name] for name in NAMES})
         missing -= pairs_of(row)
     return rows
 
 
 def product():
-    *others, turns = SETTINGS.values()
-    return [dict(zip(NAMES, (*values, turns[i % len(turns)]))) for i, values in enumerate(itertools.product(*others))]
+    *others, parts, turns = SETTINGS.values()
+    rows = [dict(zip(NAMES, (*values, parts[i % len(parts)], turns[i // len(parts) % len(turns)])))
+            for i, values in enumerate(itertools.product(*others))]
+    return [{**row, "part": "step"} if pairs_of(row) & IMPOSSIBLE else row for row in rows]
 
 
 def sweep(row, number, shards, build):
@@ -72,20 +81,30 @@ def sweep(row, number, shards, build):
         env["OOMPROOF_SIM_STREAMS"] = "lazy"
     if row["fault"] != "budgets":
         options += ["--shard", f"{number % shards + 1}/{shards}"]
+    place, extra = tempfile.mkdtemp(), []
+    if row["part"] == "validate":
+        extra = ["--val", "rooms:2,max=2500"]
+        options += ["--part", "validate"]
+    if row["part"] == "checkpoint":
+        extra = ["--checkpoint", os.path.join(place, "file"), "--checkpoint-every", "1"]
+        options += ["--part", "checkpoint"] + ([] if "--calls" in options else ["--calls", "*"])
+        options = options[:options.index("--shard")] + options[options.index("--shard") + 2:]  # it has few points
     command = [os.path.join(build, "bin/oomproof"), "sweep", "--device", "sim", "--sim-memory", memory, *options, "--",
                os.path.join(build, "bin", program), "train", *amp, "--data", "rooms:2,max=900", "--batch", "2", "--steps", "2",
                "--quiet", "--norm", row["norm"], "--allocator", row["allocator"], "--split", row["split"], "--convs",
-               row["convs"], *LEARNING[row["learning"]]]
+               row["convs"], *LEARNING[row["learning"]], *extra]
     print("repeat:", " ".join(f"{k}={env[k]}" for k in ("OOMPROOF_SIM_PRESSURE", "OOMPROOF_SIM_STREAMS") if k in env),
           " ".join(command), flush=True)
-    return subprocess.run(command, env=env, check=False).returncode
+    code = subprocess.run(command, env=env, check=False).returncode
+    shutil.rmtree(place)
+    return code
 
 
 def main():
     rows = pairwise() if sys.argv[1] != "all" else product()
     if sys.argv[1] == "check":
         covered = set().union(*map(pairs_of, rows))
-        want = {(a, x, b, y) for a, b in itertools.combinations(NAMES, 2) for x in SETTINGS[a] for y in SETTINGS[b]}
+        want = every_pair()
         print(f"{len(rows)} rows, {len(want)} pairs, {len(want - covered)} of them missing")
         return len(want - covered) > 0
     if len(sys.argv) == 2:

@@ -28,6 +28,34 @@ kinds) # another error that is no memory, in the same sweep; and only what is as
     swept 0 "shape once: refused cleanly" "$clean" ++ --once --shape --no-fork $few -- $train --allocator direct
     same "$dir/a" "$dir/json" "without forking it is otherwise"
     swept 0 "nan once: refused cleanly" "$clean" "fired nothing" ++ --nan -- $train --allocator direct ;;
+validation) # what lies between the steps; by forking and by runs the same, pruned or not
+    val="--val rooms:2,max=900"
+    swept 0 "236 fault points" "once: recovered exactly" "persistent: recovered with declared loss" "$clean" "fired nothing" \
+        ++ --part validate --shard 1/4 -- $train --allocator direct $val
+    swept 0 "once: recovered exactly" "$clean" ++ --part validate --shard 2/24 -- $double --allocator direct $val
+    mv "$dir/json" "$dir/a"
+    swept 0 " 0 pruned" "$clean" ++ --part validate --shard 2/24 --no-prune -- $double --allocator direct $val
+    same "$dir/a" "$dir/json" "without pruning it is otherwise"
+    swept 0 "$clean" ++ --part validate --shard 2/24 --no-fork -- $double --allocator direct $val
+    same "$dir/a" "$dir/json" "without forking it is otherwise"
+    swept 0 "status once: refused cleanly" "$clean" ++ --part validate --status --calls '*' --shard 3/16 -- $train --allocator direct $val
+    swept 0 "1 once: recovered exactly" "1 runs" ++ --part validate:1 --point 30 --once -- $train --allocator direct $val
+    swept 0 "shape once: refused cleanly" "$clean" ++ --part validate --kinds shape,nan --shard 2/8 -- $train --allocator direct $val
+    swept 0 "2 nan once: refused cleanly" "$clean" ++ --part validate --nan -- $train --allocator direct $val
+    swept 0 "budget: recovered with declared loss" "$clean" ++ --part validate:1 --budgets 8 -- $train --allocator direct $val
+    swept 4 "before the part that --part names was over" ++ --part validate:2 -- $train --allocator direct $val
+    swept 2 "--part: not the name of a part" ++ --part 'a b' -- $train
+    swept 2 "one of them" ++ --part validate --step 1 -- $train ;;
+checkpoint) # the second of them, which must leave the first or be whole
+    file="--checkpoint $dir/check --checkpoint-every 1"
+    swept 0 "6 once: recovered exactly" "6 persistent: refused cleanly" "6 status once: refused cleanly" \
+        "6 sticky once: refused cleanly" "$clean" "fired nothing" \
+        ++ --part checkpoint:2 --kinds oom,status,sticky --calls '*' -- $train --steps 3 --allocator direct $file
+    mv "$dir/json" "$dir/a"
+    swept 0 "$clean" ++ --part checkpoint:2 --kinds oom,status,sticky --calls '*' --no-fork -- $train --steps 3 --allocator direct $file
+    same "$dir/a" "$dir/json" "without forking it is otherwise"
+    [ ! -e "$dir/check" ] || { echo "the runs of a sweep write where they read"; bad=1; }
+    swept 4 "no fault point" ++ --part checkpoint -- $train --allocator direct $file ;;
 pairs) swept 0 "pairs)" "$clean" ++ --pairs --once --shard 2/4 -- $train --allocator direct ;;
 budgets)
     swept 0 "budget: recovered exactly" "budget: recovered with declared loss" "16 runs" "$clean" \

@@ -198,6 +198,28 @@ int op_buffers_compare(op_result *r, int exact, int *same)
     return ok;
 }
 
+int op_buffers_of_part(op_result *r, int failed, int lost)
+{
+    size_t bytes, at = 0;
+    char *start = map_state("start.bin", &bytes), *ref = map_state("reference.bin", &bytes);
+    int ok = 1;
+    for (int i = 0; ok && i < nbuffers; at += buffers[i++].bytes) {
+        const struct buffer *b = &buffers[i];
+        char *copy = fetch(b);
+        int written = memcmp(start + at, ref + at, b->bytes) != 0;
+        int as_before = copy && !memcmp(copy, start + at, b->bytes);
+        ok = written ? lost || (failed && as_before) || (copy && !memcmp(copy, ref + at, b->bytes))
+                     : as_before;
+        if (!ok)
+            snprintf(r->why, sizeof r->why, written ? "%.63s differs" : "%.63s was changed",
+                     b->name);
+        free(copy);
+    }
+    if (start) munmap(start, bytes);
+    if (ref) munmap(ref, bytes);
+    return ok;
+}
+
 void op_buffers_blank(char *copy, const char *from, size_t n)
 {
     for (int i = 0; i < nscratch; i++) {

@@ -20,6 +20,11 @@ int op_buffers_unmoved(op_result *r);
  * with r->why; 1 with r->why when there is nothing to compare with. */
 int op_buffers_recomputed(op_result *r);
 
+/* Of a part beside the steps: what the reference left alone is as it was at the start, what it
+ * wrote as in the reference, or, where this one failed, as at the start; where points were lost, it
+ * is not compared. 0 with r->why. */
+int op_buffers_of_part(op_result *r, int failed, int lost);
+
 /* Zeroes what is scratch in copy, the contents of [from, from + n). */
 void op_buffers_blank(char *copy, const char *from, size_t n);
 

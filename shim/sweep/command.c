@@ -87,8 +87,10 @@ static int reference(op_sweep_file *s, const op_stats *stats, const op_sweep_opt
                            ? "nothing was intercepted: is the program linked with -cudart static? "
                              "Build it with nvcc -cudart shared"
                        : s->reference_ended
-                           ? "no fault point: nothing that --calls names was called in the step"
-                           : "the program ended before the step that --step names was over");
+                           ? "no fault point: nothing that --calls names was called there"
+                       : o->part ? "the program ended before the part that --part names was over; "
+                                   "does it mark one (oomproof_part_begin), and as many?"
+                                 : "the program ended before the step that --step names was over");
         return 4;
     }
     return 0;
@@ -202,8 +204,9 @@ static void options_again(const op_sweep_options *o, char *out, size_t room)
                  {" --calls '", o->calls},
                  {" --site '", o->site},
                  {" --compare '", o->compare}};
-    size_t n = (size_t)snprintf(out, room, "oomproof sweep --device %s --step %d",
-                                o->sim ? "sim" : "gpu", o->step);
+    size_t n = (size_t)snprintf(out, room, "oomproof sweep --device %s --%s%s%s%d",
+                                o->sim ? "sim" : "gpu", o->part ? "part " : "step ",
+                                o->part ? o->part : "", o->part ? ":" : "", o->step);
     for (size_t i = 0; i < sizeof given / sizeof *given && n < room; i++)
         if (given[i].value)
             n += (size_t)snprintf(out + n, room - n, "%s%s'", given[i].name, given[i].value);
@@ -312,6 +315,8 @@ int op_sweep_command(int argc, char **argv)
     memcpy(s->modes, o.mode_of, sizeof s->modes);
     s->most_findings = o.most_findings;
     s->step = o.step;
+    snprintf(s->part, sizeof s->part, "%s", o.part ? o.part : "");
+    s->marked = o.part != NULL;
     s->jobs = o.jobs;
     s->timeout_s = o.timeout;
     s->prune = o.prune && o.fork;

@@ -83,6 +83,7 @@ static void end(op_result *r, op_verdict v, const char *why);
 API void op_bound(int64_t attempts)
 {
     most_attempts = attempts;
+    tries = 0;
 }
 
 API void op_retry(const void *state, size_t bytes)
@@ -137,7 +138,7 @@ static void end(op_result *r, op_verdict v, const char *why)
 
 static void judge(op_result *r, const op_step_summary *s)
 {
-    int same, oom = r->fault == OP_FAULT_OOM;
+    int same, oom = r->fault == OP_FAULT_OOM, part = *op_sweep->part != 0;
     char why[200];
     r->points = s->points, r->trained = s->trained, r->dropped = s->dropped;
     r->attempts = s->attempts, r->retries = s->retries, r->splits = s->splits;
@@ -151,6 +152,7 @@ static void judge(op_result *r, const op_step_summary *s)
             end(r, OP_V_DRIFT, "a transient out-of-memory was not recovered");
         if (!oom && s->retries) end(r, OP_V_SWALLOWED, "retried, though it was no out-of-memory");
         if (!oom && s->splits) end(r, OP_V_SWALLOWED, "split, though it was no out-of-memory");
+        if (part && !op_buffers_of_part(r, 1, 0)) end(r, OP_V_DRIFT, NULL);
         end(r, OP_V_REFUSED, "");
     }
     if (!oom) end(r, OP_V_SWALLOWED, "the step went on as if nothing had happened");
@@ -170,26 +172,33 @@ static void judge(op_result *r, const op_step_summary *s)
     if (s->dropped > op_sweep->reference_step.dropped) {
         if (r->mode == OP_ONCE && r->second < 0)
             end(r, OP_V_DRIFT, "points were dropped under a transient fault");
+        if (part && !op_buffers_of_part(r, 0, 1)) end(r, OP_V_DRIFT, NULL);
+        if (part) end(r, OP_V_DECLARED, NULL);
         if (!s->trained && !op_buffers_unmoved(r)) end(r, OP_V_DRIFT, NULL);
         if (s->trained && !op_buffers_recomputed(r)) end(r, OP_V_GRADIENT, NULL);
         end(r, OP_V_DECLARED, NULL);
     }
+    if (part && op_buffers_of_part(r, 0, 0)) end(r, OP_V_EXACT, "");
+    if (part) end(r, s->retries ? OP_V_DRIFT : OP_V_SWALLOWED, NULL);
     const op_step_summary *ref = &op_sweep->reference_step;
     int exact = s->splits == ref->splits && s->regrouped == ref->regrouped;
     if (op_buffers_compare(r, exact, &same)) end(r, OP_V_EXACT, "");
     end(r, s->retries ? OP_V_GRADIENT : OP_V_SWALLOWED, NULL);
 }
 
-/* ---- steps ---- */
+/* ---- steps, and parts beside them ---- */
 API int op_sweeping(void)
 {
     return op_sweep != NULL;
 }
 
-API void op_step_begin(void)
+API const char *op_folder(void)
 {
-    op_trace_step_start();
-    if (!op_sweep) return;
+    return op_sweep ? op_sweep->folder : NULL;
+}
+
+static void begin(void)
+{
     steps++;
     in_step = 1;
     most_attempts = tries = 0;
@@ -203,9 +212,27 @@ API void op_step_begin(void)
     op_sweep_enter();
 }
 
+API void op_step_begin(void)
+{
+    op_trace_step_start();
+    if (op_sweep && !*op_sweep->part) begin();
+}
+
+API void op_part_begin(const char *name)
+{
+    if (op_sweep && *op_sweep->part && !strcmp(name, op_sweep->part)) begin();
+}
+
 API void op_sample(uint64_t points)
 {
     op_trace_step(&(op_step_event){.points = points}, OP_RECORD_SAMPLE);
+}
+
+static void ended(const op_step_summary *s);
+
+API void op_part_end(const char *name, const op_step_summary *s)
+{
+    if (op_sweep && *op_sweep->part && !strcmp(name, op_sweep->part)) ended(s);
 }
 
 API void op_step_end(const op_step_summary *s)
@@ -218,7 +245,12 @@ API void op_step_end(const op_step_summary *s)
                                    .splits = (uint32_t)s->splits,
                                    .failed = (uint32_t)s->failed},
                   OP_RECORD_STEP);
-    if (!op_sweep || !in_step) return;
+    if (op_sweep && !*op_sweep->part) ended(s);
+}
+
+static void ended(const op_step_summary *s)
+{
+    if (!in_step) return;
     in_step = 0;
     if (steps != op_sweep->step) return;
     op_result *r = op_sweep_result();

@@ -27,6 +27,8 @@ const char op_sweep_help[] =
     "                   where all fits, more of them where its end changes\n"
     "  --budget SIZE    only this budget\n"
     "  --step N         of a program that marks its steps: the N-th (1)\n"
+    "  --part NAME[:N]  instead of a step, what the program marks by this name, the N-th time; of "
+    "pointtrain:\n                   validate, checkpoint\n"
     "  --point K        only point K, counted from 1\n"
     "  --by site        only the first point of each call site; --site GLOB: only these sites\n"
     "  --sample N       only N of the points, drawn by --seed S (1)\n"
@@ -60,6 +62,17 @@ static int whole(const char *name, const char *s, int lo, int hi, int *out)
     }
     *out = (int)v;
     return 1;
+}
+
+/* NAME or NAME:N, in place. */
+static int part(char *s, op_sweep_options *o)
+{
+    char *colon = strchr(s, ':');
+    if (colon) *colon = 0;
+    o->part = s;
+    if (!*s || strlen(s) >= sizeof((op_sweep_file *)0)->part || s[strcspn(s, " '\"\\")])
+        return op_usage("--part: not the name of a part: ", s) == 0;
+    return !colon || whole("part NAME:N", colon + 1, 1, 1 << 30, &o->step);
 }
 
 /* "oom,status": bits of them; 0 and a message. */
@@ -99,7 +112,7 @@ static void modes(op_sweep_options *o)
     }
 }
 
-enum { O_FAULT = 1000, O_MODE = 1100 };
+enum { O_PART = 900, O_FAULT = 1000, O_MODE = 1100 };
 int op_sweep_read_options(int argc, char **argv, op_sweep_options *o)
 {
     static const struct option table[] = {{"device", 1, 0, 'd'},
@@ -120,6 +133,7 @@ int op_sweep_read_options(int argc, char **argv, op_sweep_options *o)
                                           {"max-findings", 1, 0, 'M'},
                                           {"pairs", 0, 0, 'p'},
                                           {"step", 1, 0, 's'},
+                                          {"part", 1, 0, O_PART},
                                           {"point", 1, 0, 'k'},
                                           {"shard", 1, 0, 'S'},
                                           {"no-fork", 0, 0, 'F'},
@@ -141,7 +155,7 @@ int op_sweep_read_options(int argc, char **argv, op_sweep_options *o)
     cpu_set_t cpus;
     op_rule rules[OP_MAX_RULES];
     char rest;
-    int c, seed = 1;
+    int c, seed = 1, stepped = 0;
     *o = (op_sweep_options){
         .device = "auto", .step = 1, .shards = 1, .fork = 1, .prune = 1, .timeout = 60};
     o->jobs = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
@@ -153,6 +167,10 @@ int op_sweep_read_options(int argc, char **argv, op_sweep_options *o)
         case 'p': o->pairs = 1; break;
         case 's':
             if (!whole("step", optarg, 1, 1 << 30, &o->step)) return 2;
+            stepped = 1;
+            break;
+        case O_PART:
+            if (!part(optarg, o)) return 2;
             break;
         case 'k':
             if (!whole("point", optarg, 1, OP_POINTS, &o->point)) return 2;
@@ -216,6 +234,7 @@ int op_sweep_read_options(int argc, char **argv, op_sweep_options *o)
                 return 2;
         }
     o->seed = (uint64_t)seed;
+    if (o->part && stepped) return op_usage("--step and --part: one of them: ", o->part);
     modes(o);
     int other = o->kinds & ~(1 << OP_FAULT_OOM);
     if ((o->sim = op_device(o->device)) < 0)

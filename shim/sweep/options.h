@@ -4,7 +4,8 @@
 #include "sweep.h"
 
 typedef struct op_sweep_options {
-    const char *device, *faults, *memory, *calls, *site, *compare, *json, *junit, *html, *keep;
+    const char *device, *faults, *memory, *calls, *site, *compare, *part, *json, *junit, *html,
+        *keep;
     int sim, modes, pairs, step, point, shard, shards, fork, prune, jobs, timeout;
     int kinds;              /* bit of each op_fault that is asked for */
     int mode_of[OP_FAULTS]; /* bits of each kind's modes */

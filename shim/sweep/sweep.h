@@ -1,11 +1,11 @@
 /* sweep.h - what the processes of a sweep share, in one file that all of them map.
  *
- * A fault point is a call that can fail, within a step of the program (op_step_begin/end) or, for a
- * program that marks none, within the whole run. Three roles of a preloaded process:
- *   reference  never failed; counts the points, writes down what the state is at the end of the
- * step walker     the same run again; at each point it forks a child that takes the fault single
- * takes one fault: the way without forking A process that has taken its fault is judged at the end
- * of the step, or at its exit. */
+ * A fault point is a call that can fail, within a step of the program (op_step_begin/end), or a
+ * part of it beside the steps (op_part_begin/end), or, for a program that marks none, within the
+ * whole run. Three roles of a preloaded process: reference  never failed; counts the points, writes
+ * down what the state is at the end of the step walker     the same run again; at each point it
+ * forks a child that takes the fault single takes one fault: the way without forking A process that
+ * has taken its fault is judged at the end of the step, or at its exit. */
 #ifndef OP_SWEEP_H
 #define OP_SWEEP_H
 #include "stats.h"
@@ -97,7 +97,8 @@ typedef struct op_sweep_file {
     op_role role;
     uint64_t calls[OP_FAULTS][4]; /* bits of the calls that are points of each kind */
     int modes[OP_FAULTS];         /* bit of each op_mode; 0: the kind is not asked for */
-    int step;                     /* which step, from 1 */
+    char part[24];                /* a part of this name is swept (op_part_begin); "": a step */
+    int step;                     /* which of them, from 1 */
     int jobs, timeout_s, prune, pairs;
     int single_point; /* OP_SINGLE */
     op_mode single_mode;

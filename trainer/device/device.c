@@ -106,7 +106,9 @@ pt_status pt_device_sync(pt_device *d)
 static pt_status wait_for_copy(pt_device *d)
 {
     pt_status st = PT_CUDA(cudaStreamSynchronize(d->stream));
-    if (st != PT_OK && cudaStreamSynchronize(d->stream) != cudaSuccess) cudaDeviceSynchronize();
+    if (st != PT_OK && cudaStreamSynchronize(d->stream) != cudaSuccess &&
+        cudaDeviceSynchronize() != cudaSuccess)
+        d->unsettled = 1;
     return st;
 }
 

@@ -23,6 +23,7 @@ typedef struct pt_device {
     char name[256];
     size_t total_bytes;
     int simulated; /* the simulated device's marker symbol was found */
+    int unsettled; /* a copy could not be waited for: host memory it may write must not be freed */
 } pt_device;
 
 /* Handles first, then the workspace. Fails with a message that says how to run without a GPU when

@@ -1,6 +1,7 @@
 /* batch.h - private to loop/: what the operations of one batch share. */
 #ifndef PT_BATCH_H
 #define PT_BATCH_H
+#include "loop/evaluate.h"
 #include "loop/trainer.h"
 #include <time.h>
 
@@ -22,12 +23,13 @@ typedef struct pt_batch {
     double grad_divisor; /* of the gradient: the same for all batches of a step */
     pt_pass pass;        /* of the attempt in progress */
     pt_batch_result *out;
-    int fragments;       /* numbers given so far */
-    pt_plan *plan;       /* learns from the attempts; NULL: it does not */
-    size_t used;         /* device bytes in use before the batch */
-    int frozen;          /* fragments committed by statistics of their own: 1, by running ones: 2 */
-    int evaluate;        /* forward only, by the running statistics; nothing is learnt */
-    int32_t **predicted; /* [scenes][points]: the class of every own point; NULL: not wanted */
+    int fragments; /* numbers given so far */
+    pt_plan *plan; /* learns from the attempts; NULL: it does not */
+    size_t used;   /* device bytes in use before the batch */
+    int frozen;    /* fragments committed by statistics of their own: 1, by running ones: 2 */
+    int evaluate;  /* forward only, by the running statistics; nothing is learnt */
+    const pt_scores *scores; /* of the scenes before, where one is evaluated */
+    int32_t **predicted;     /* [scenes][points]: the class of every own point; NULL: not wanted */
 } pt_batch;
 
 /* step.c. Before a batch; the running statistics of batch norm, from those before it. */

@@ -135,7 +135,23 @@ done:
     return st;
 }
 
-pt_status pt_checkpoint_save(pt_trainer *t, const char *path)
+static pt_status read_whole(const char *path, char **image, size_t *bytes);
+
+/* What is there now, for a sweep; 0: nothing that can be read. */
+static uint64_t file_hash(const char *path)
+{
+    char *image = NULL;
+    size_t bytes = 0;
+    if (!pt_probe_watched()) return 0;
+    pt_error before = *pt_error_last();
+    uint64_t h = 0;
+    if (read_whole(path, &image, &bytes) == PT_OK && image) h = pt_probe_hash(1, image, bytes);
+    pt_error_restore(&before);
+    free(image);
+    return h;
+}
+
+static pt_status save(pt_trainer *t, const char *path, int *retries)
 {
     pt_status st = PT_OK;
     size_t bytes = sizeof magic + sizeof(int64_t) * H_COUNT + body_bytes(t, t->accum.batches) +
@@ -145,10 +161,30 @@ pt_status pt_checkpoint_save(pt_trainer *t, const char *path)
     if (!image)
         return pt_fail(PT_ERR_HOST, "%s: no host memory for a checkpoint of %zu bytes", path,
                        bytes);
-    TRY(pack(t, image));
-    st = pt_write_whole(path, image, bytes);
+    st = pack(t, image);
+    if (st == PT_ERR_DEVICE && pt_classify(pt_error_last()) == PT_CLASS_OOM) {
+        cudaGetLastError();
+        TRY(pt_mem_release(&t->device));
+        ++*retries;
+        st = pack(t, image);
+    }
+    if (st == PT_OK) st = pt_write_whole(path, image, bytes);
 done:
-    free(image);
+    if (!t->device.unsettled) free(image);
+    return st;
+}
+
+pt_status pt_checkpoint_save(pt_trainer *t, const char *path)
+{
+    int retries = 0;
+    t->left.checkpoint = file_hash(path);
+    pt_probe_part_begin("checkpoint");
+    pt_status st = save(t, path, &retries);
+    t->left.checkpoint = file_hash(path);
+    pt_probe_part_end("checkpoint", &(pt_probe_step){.attempts = 1 + retries,
+                                                     .retries = retries,
+                                                     .failed = st != PT_OK,
+                                                     .exit_code = st != PT_OK ? 14 : 0});
     return st;
 }
 

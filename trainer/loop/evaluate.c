@@ -41,6 +41,7 @@ pt_status pt_evaluate_scene(pt_trainer *t, const pt_scene *scene, int32_t *predi
                   .out = out,
                   .evaluate = 1,
                   .divisor = 1,
+                  .scores = scores,
                   .predicted = predicted ? predictions : NULL,
                   .augment = {t->o.seed, (uint64_t)t->step, 0}};
     pt_recover_ops ops = pt_batch_ops;
@@ -49,6 +50,7 @@ pt_status pt_evaluate_scene(pt_trainer *t, const pt_scene *scene, int32_t *predi
     pt_phase_hold(PT_PHASE_VALIDATE);
     for (int64_t p = 0; predicted && p < scene->n; p++) predicted[p] = PT_IGNORE;
     TRY(pt_mem_release(&t->device));
+    pt_probe_bound(pt_recover_bound(&scene->n, 1, t->o.split));
     TRY(pt_ledger_open(&ledger, &scene->n, 1));
     TRY(pt_fragment_join(scene, &key, 1, t->o.net.classes, NULL, &whole));
     pt_recover_options ro = {.split = {t->o.split, t->halo, PT_HALF_WORTH},
@@ -58,6 +60,7 @@ pt_status pt_evaluate_scene(pt_trainer *t, const pt_scene *scene, int32_t *predi
     pt_fragment *given = whole;
     whole = NULL;
     TRY(pt_recover_batch(&ops, &ro, given, &ledger, &out->recover));
+    TRY(pt_device_sync(&t->device)); /* and whether what was given back was taken */
     for (int i = 0; i < t->o.net.classes * t->o.net.classes; i++)
         scores->confusion[i] += out->confusion[i];
     scores->classes = t->o.net.classes;
@@ -67,6 +70,7 @@ pt_status pt_evaluate_scene(pt_trainer *t, const pt_scene *scene, int32_t *predi
     scores->attempts += out->recover.attempts;
     scores->retries += out->recover.retries;
     scores->splits += out->recover.splits_scene + out->recover.splits_space;
+    scores->regrouped |= out->regrouped;
     scores->loss += out->loss;
     scores->seconds += pt_now() - start;
 done:
@@ -81,12 +85,24 @@ pt_status pt_evaluate(pt_trainer *t, pt_dataset *data, pt_scores *scores)
 {
     pt_status st = PT_OK;
     memset(scores, 0, sizeof *scores);
+    pt_probe_part_begin("validate");
     for (int i = 0; st == PT_OK && i < pt_dataset_count(data); i++) {
         pt_scene scene = {0};
         st = pt_dataset_load(data, i, &scene);
         if (st == PT_OK) st = pt_evaluate_scene(t, &scene, NULL, scores);
         pt_scene_free(&scene);
     }
+    if (st != PT_OK) memset(scores, 0, sizeof *scores);
     pt_scores_finish(scores);
+    if (pt_probe_watched()) { /* a cache is no leak */
+        pt_status freed = pt_mem_release(&t->device);
+        if (st == PT_OK) st = freed;
+        memcpy(t->left.confusion, scores->confusion, sizeof t->left.confusion);
+    }
+    pt_probe_part_end(
+        "validate",
+        &(pt_probe_step){scores->points, scores->points - scores->dropped, scores->dropped,
+                         scores->attempts, 0, scores->retries, scores->splits, st != PT_OK,
+                         st != PT_OK ? pt_exit_code(pt_error_last(), NULL) : 0, scores->regrouped});
     return st;
 }

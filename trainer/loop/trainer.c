@@ -278,6 +278,11 @@ static void op_before_retry(void *user, const pt_fragment *next, const pt_queue 
     h = pt_probe_hash(h, left, sizeof left);
     h = pt_probe_hash(h, &b->t->plan, sizeof b->t->plan);
     h = pt_probe_hash(h, &b->out->loss, sizeof b->out->loss);
+    if (b->scores) {
+        h = pt_probe_hash(h, b->scores->confusion, sizeof b->scores->confusion);
+        h = pt_probe_hash(h, b->out->confusion, sizeof b->out->confusion);
+        h = pt_probe_hash(h, &b->scores->dropped, sizeof b->scores->dropped);
+    }
     const pt_moments *m = &b->t->moments; /* empty, but for batch norm */
     h = pt_probe_hash(h, m->piece, (size_t)m->pieces * m->size * sizeof *m->piece);
     pt_probe_retry(&h, sizeof h);

@@ -114,6 +114,10 @@ typedef struct pt_trainer {
     int halo;
     size_t baseline;
     pt_hooks hooks;
+    struct { /* what parts beside the steps leave, for a sweep: scores; the file, as its hash */
+        int64_t confusion[PT_MAX_CLASSES * PT_MAX_CLASSES];
+        uint64_t checkpoint;
+    } left;
 } pt_trainer;
 
 /* Everything that a run needs besides batches is allocated here. */

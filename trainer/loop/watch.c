@@ -40,6 +40,8 @@ void pt_watch_state(const pt_trainer *t)
     pt_probe_buffer("scaler", &t->scaler, sizeof t->scaler, 0, 'b', 0);
     pt_probe_buffer("accum.state", &t->accum, sizeof t->accum, 0, 'b', 0);
     pt_probe_buffer("step", &t->step, sizeof t->step, 0, 'b', 0);
+    pt_probe_buffer("scores", t->left.confusion, sizeof t->left.confusion, 0, 'b', 0);
+    pt_probe_buffer("checkpoint", &t->left.checkpoint, sizeof t->left.checkpoint, 0, 'b', 0);
 }
 
 /* The whole batch unsplit, the points that were dropped without labels. */
