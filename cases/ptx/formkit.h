@@ -19,6 +19,8 @@ typedef struct operands {
     uint64_t *a, *b, *c;
 } operands;
 
+void operands_fill(operands *o); /* the caller frees the three */
+
 /* What must come out: bits; or a number, of which a NaN may be any and `ulps` may be off */
 typedef struct wanted {
     uint64_t bits;

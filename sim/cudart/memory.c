@@ -1,126 +1,11 @@
-/* memory.c - device memory: capacity, 512-byte granules, 2 MiB pages, fragmentation.
- *
- * Addresses live in a reservation without access; the bytes lie `delta` further on, so host code
- * that follows a device pointer faults. Big requests take whole pages of their own; small ones
- * share pages. A page that holds nothing goes back and stays reserved but inaccessible, so a kernel
- * that still uses it faults. free = capacity - context - pages held. */
-#define _GNU_SOURCE
-#include "state.h"
-#include <errno.h>
+/* memory.c - blocks of device memory: granules of 512 bytes, fragmentation. Big requests take whole
+ * pages of their own; small ones share pages. */
+#include "pages.h"
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #define GRANULE 512
-#define PAGE    (2 * MIB)
 #define SMALL   MIB /* larger requests get pages of their own */
-#define KEEP \
-    (512 * MIB) /* bytes of freed pages whose contents stay in host memory, ready for use */
-
-enum { FREE, USED, HELD }; /* HELD: freed by the program, kept by a pool */
-typedef struct block {
-    uint64_t at;  /* offset */
-    size_t bytes; /* rounded to granules */
-    size_t asked;
-    int state, private_entry;
-    void *pool; /* sim_pool it belongs to; NULL: none */
-    sim_site allocated;
-    struct block *prev, *next; /* by address, gap-free over all pages in use */
-} block;
-
-static struct {
-    int started;
-    cudaError_t broken;
-    uint64_t base, span, top; /* address window; top: end of pages ever used, as an offset */
-    int64_t delta;
-    size_t capacity, context, held, kept, peak_held;
-    size_t runtime_bytes, private_bytes;
-    block *first, *last; /* small blocks and big ones in one list */
-    unsigned char *page; /* per page: 0 free, 1 small, 2 part of a big block */
-    block **block_at;    /* per page: the block of its first byte */
-    size_t npages;
-} M;
-
-cudaError_t sim_memory_start(void)
-{
-    if (M.started) return M.broken;
-    M.started = 1;
-    const char *s = getenv("OOMPROOF_SIM_MEMORY");
-    M.capacity = s && *s ? sim_parse_size(s) : 8192 * MIB;
-    if (M.capacity < PAGE) {
-        sim_say("OOMPROOF_SIM_MEMORY=%s: not a size of at least 2MiB, like 8GiB or 512MiB", s);
-        return M.broken = cudaErrorInitializationError;
-    }
-    if (!sim_limits_start()) return M.broken = cudaErrorInitializationError;
-    M.capacity = M.capacity / PAGE * PAGE;
-    /* a context takes some hundred MiB of a real card; small test cards are all for the program */
-    M.context = M.capacity >= 4096 * MIB ? 512 * MIB : 0;
-    /* addresses are not used twice at once, but holes may come: room for twice the capacity */
-    M.span = 2 * (uint64_t)M.capacity + PAGE;
-    M.npages = (size_t)(M.span / PAGE);
-    char *window =
-        mmap(NULL, M.span + PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    char *bytes =
-        mmap(NULL, M.span + PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    M.page = calloc(M.npages, 1);
-    M.block_at = calloc(M.npages, sizeof(block *)); /* untouched pages of it cost nothing either */
-    if (window == MAP_FAILED || bytes == MAP_FAILED || !M.page || !M.block_at) {
-        sim_say("the address space for a simulated card of %zu MiB cannot be reserved: %s",
-                M.capacity / MIB, strerror(errno));
-        return M.broken = cudaErrorInitializationError;
-    }
-    M.base = ((uint64_t)(uintptr_t)window + PAGE - 1) / PAGE * PAGE;
-    M.delta = (int64_t)(((uint64_t)(uintptr_t)bytes + PAGE - 1) / PAGE * PAGE - M.base);
-    return cudaSuccess;
-}
-
-static char *host_of(uint64_t offset)
-{
-    return (char *)(uintptr_t)(M.base + offset + (uint64_t)M.delta);
-}
-
-static int take_pages(size_t first, size_t n, unsigned char kind)
-{
-    if (mprotect(host_of(first * PAGE), n * PAGE, PROT_READ | PROT_WRITE) != 0) return 0;
-    memset(M.page + first, kind, n);
-    M.held += n * PAGE;
-    M.kept = M.kept > n * PAGE ? M.kept - n * PAGE : 0;
-    if (M.held > M.peak_held) M.peak_held = M.held;
-    return 1;
-}
-
-static void give_pages(size_t first, size_t n)
-{
-    char *at = host_of(first * PAGE);
-    M.kept += n * PAGE;
-    if (M.kept > KEEP) {
-        madvise(at, n * PAGE, MADV_DONTNEED);
-        M.kept -= n * PAGE;
-    }
-    mprotect(at, n * PAGE, PROT_NONE);
-    memset(M.page + first, 0, n);
-    memset(M.block_at + first, 0, n * sizeof(block *));
-    M.held -= n * PAGE;
-}
-
-static size_t room(void)
-{
-    size_t gone = M.context + M.held + sim_pressure();
-    return gone < M.capacity ? M.capacity - gone : 0;
-}
-
-/* The first run of n free pages. */
-static size_t find_pages(size_t n)
-{
-    size_t run = 0;
-    for (size_t i = 0; i < M.npages; i++) {
-        run = M.page[i] ? 0 : run + 1;
-        if (run == n) return i + 1 - n;
-    }
-    return SIZE_MAX;
-}
 
 static block *insert(uint64_t at, size_t bytes, block *after)
 {
@@ -167,7 +52,7 @@ static block *block_before(size_t page)
 static block *new_pages(size_t n, unsigned char kind)
 {
     size_t first;
-    if (n * PAGE > room() || !sim_host_has(n * PAGE) || (first = find_pages(n)) == SIZE_MAX ||
+    if (n * PAGE > pages_room() || !sim_host_has(n * PAGE) || (first = find_pages(n)) == SIZE_MAX ||
         !take_pages(first, n, kind))
         return NULL;
     block *b = insert((uint64_t)first * PAGE, n * PAGE, block_before(first));
@@ -374,36 +259,4 @@ const char *sim_memory_describe(uint64_t address)
         return text;
     }
     return "a device address that is not allocated (freed before, or past the end of a block)";
-}
-
-/* OOMPROOF_SIM_CHECK=1 closes the window: every access is looked up. */
-void sim_memory_window(sim_ctx *c)
-{
-    c->base = M.base;
-    c->bytes = sim_checking() ? 0 : M.span;
-    c->delta = M.delta;
-}
-
-/* The largest request that would succeed now, as the program asks for it. */
-size_t sim_memory_largest(void)
-{
-    size_t run = 0, most = 0, left = room() / PAGE;
-    for (size_t i = 0; i < M.npages; i++) {
-        run = M.page[i] ? 0 : run + 1;
-        if (run > most) most = run;
-        if (most >= left) return left * PAGE;
-    }
-    return most * PAGE;
-}
-
-void sim_memory_info(size_t *free_bytes, size_t *total)
-{
-    *free_bytes = room();
-    *total = M.capacity;
-}
-
-API void sim_memory_read(sim_memory_figures *out)
-{
-    *out = (sim_memory_figures){M.capacity,      M.context, M.runtime_bytes,
-                                M.private_bytes, M.held,    M.peak_held};
 }

@@ -143,7 +143,7 @@ char *sim_device_at(uint64_t address, size_t bytes);
 /* The allocation around it; 0: none that stays while a kernel runs. */
 int sim_device_around(uint64_t address, uint64_t *from, uint64_t *bytes);
 
-/* ---- memory.c ---- */
+/* ---- memory.c, pages.c ---- */
 cudaError_t sim_memory_start(void); /* reads OOMPROOF_SIM_MEMORY; idempotent */
 enum { SIM_HEAP = 2 };              /* private_entry of a kernel's malloc */
 cudaError_t sim_memory_alloc(size_t bytes, int private_entry, void **out);

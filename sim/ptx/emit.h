@@ -38,6 +38,7 @@ typedef struct emit {
 
 char *fmt(emit *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void refuse(emit *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void add_sym(emit *e, sym s);
 const sym *find_sym(emit *e, const char *name);
 
 const char *ctype(const char *type); /* "u32" -> "uint32_t"; NULL: not a C type here */
@@ -57,6 +58,11 @@ const char *address(emit *e, const char *o, const char *space, uint32_t n, int a
 const char *address_behind(emit *e, const char *o, const char *more, const char *space, uint32_t n,
                            int access);
 int split_vector(emit *e, const char *o, char **out); /* "{a,b}" -> 2; "a" -> 1 */
+
+/* The function's head in C, without what ends it. */
+void func_head(emit *e, const func *f);
+/* A function; its .shared variables lie behind `shared` bytes. Returns where they end. */
+uint64_t emit_function(emit *e, const func *f, uint64_t shared);
 
 /* One instruction; refuse()s what it does not know exactly. */
 void emit_instruction(emit *e, const stmt *s);
