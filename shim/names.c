@@ -1,6 +1,7 @@
 /* names.c - what things are called: kernels, threads and streams by first use, and the phase and
  * tag that a thread said last. */
 #define _GNU_SOURCE
+#include "plain.h"
 #include "state.h"
 #include <stdlib.h>
 #include <string.h>
@@ -80,20 +81,11 @@ void op_thread_names(const char **phase_, const char **tag)
 }
 
 /* ---- the control API ---- */
-/* No control characters: recordings have a name to a line. */
-static void keep(char *to, size_t room, const char *from)
-{
-    size_t n = 0;
-    for (; from && from[n] && n + 1 < room; n++)
-        to[n] = (unsigned char)from[n] < 0x20 || from[n] == 0x7f ? '?' : from[n];
-    to[n] = 0;
-}
-
 API const char *op_phase(const char *name)
 {
     static __thread char before[24];
     memcpy(before, phase, sizeof before);
-    keep(phase, sizeof phase, name);
+    op_plain_text(phase, sizeof phase, name);
     op_names_changed++;
     return before;
 }
@@ -102,7 +94,7 @@ API const char *op_tag(const char *tag)
 {
     static __thread char before[96];
     memcpy(before, site, sizeof before);
-    keep(site, sizeof site, tag);
+    op_plain_text(site, sizeof site, tag);
     op_names_changed++;
     return before;
 }

@@ -1,10 +1,11 @@
 /* scratch.c - see scratch.h. */
 #define _GNU_SOURCE
 #include "scratch.h"
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <ftw.h>
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define MARK ".ours"
 enum { YOUNG = 600 }; /* seconds, in which its maker may not have locked it yet */
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
@@ -39,27 +41,31 @@ static int lock(const char *path)
     return -1;
 }
 
-static void remove_left(const char *pattern)
+/* Only what has the mark of one: other things may have such a name. */
+static void remove_left(const char *tmp)
 {
+    char path[2 * OP_SCRATCH_ROOM], mark[sizeof path + 8];
     struct stat st;
-    glob_t g;
-    if (glob(pattern, GLOB_NOSORT, NULL, &g) != 0) return;
-    for (size_t i = 0; i < g.gl_pathc; i++) {
-        if (lstat(g.gl_pathv[i], &st) != 0 || st.st_mtime > time(NULL) - YOUNG) continue;
-        int fd = lock(g.gl_pathv[i]);
+    DIR *d = opendir(tmp);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (fnmatch("oomproof.*.??????", e->d_name, 0) != 0) continue;
+        snprintf(path, sizeof path, "%s/%s", tmp, e->d_name);
+        snprintf(mark, sizeof mark, "%s/" MARK, path);
+        if (lstat(path, &st) != 0 || st.st_mtime > time(NULL) - YOUNG || access(mark, F_OK) != 0)
+            continue;
+        int fd = lock(path);
         if (fd < 0) continue;
-        op_scratch_remove(g.gl_pathv[i]);
+        op_scratch_remove(path);
         close(fd);
     }
-    globfree(&g);
+    if (d) closedir(d);
 }
 
 int op_scratch(const char *what, char path[OP_SCRATCH_ROOM])
 {
     const char *tmp = getenv("TMPDIR");
     if (!tmp || !*tmp || strlen(tmp) > OP_SCRATCH_ROOM - 64) tmp = "/tmp";
-    snprintf(path, OP_SCRATCH_ROOM, "%s/oomproof.*.??????", tmp);
-    remove_left(path);
+    remove_left(tmp);
     snprintf(path, OP_SCRATCH_ROOM, "%s/oomproof.%s.XXXXXX", tmp, what);
     if (!mkdtemp(path)) {
         fprintf(
@@ -69,5 +75,9 @@ int op_scratch(const char *what, char path[OP_SCRATCH_ROOM])
         return 0;
     }
     (void)lock(path); /* until this process ends */
+    char mark[OP_SCRATCH_ROOM + 8];
+    snprintf(mark, sizeof mark, "%s/" MARK, path);
+    int fd = open(mark, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd >= 0) close(fd);
     return 1;
 }

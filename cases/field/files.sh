@@ -57,7 +57,7 @@ said) # what a recording shows of itself, and what record says of rules and ring
     expect 0 "failure 1: cudaMalloc of" replay "$d/r.oomt"
     expect 0 "1 of the failures were made by rules" replay "$d/r.oomt"
     expect 2 "it is a recording: oomproof replay FILE" "$bin/oomproof" trace "$d/r.oomt"
-    expect 0 "no rule failed anything" record --faults 'cudaMalloc phase=nosuch -> oom' -- $small
+    expect 0 "no rule made a call fail" record --faults 'cudaMalloc phase=nosuch -> oom' -- $small
     expect 2 "OOMPROOF_FAULTS): line 1" env OOMPROOF_FAULTS=garbage "$bin/oomproof" record -o "$d/x" -- $small
     expect 2 "--capacity and --threads are of the models" replay --capacity 1GiB "$d/r.oomt" -- $small
     expect 2 "./nowhere cannot be started" replay "$d/r.oomt" -- ./nowhere
@@ -224,10 +224,57 @@ scenes) # the sizes of the batches, without the program that had them: the same 
     expect 2 "does not say what its batches were" replay --scenes "$source/fixtures/field/pinned-host.oomt"
     expect 2 "batch 1 has 3 samples, one of 9000000 points" replay --scenes --scale 1000 "$d/r.oomt"
     expect 2 "line 2: 0: not a number of points" sim "$bin/pointtrain" train --data "shapes:$d/zero" ;;
+ends) # how a run ended is part of what was recorded, and what fails after that
+    expect 3 "1 failures" record --faults 'cudaMalloc phase=backward nth=3 -> oom' -- sh -c "$small; exit 3"
+    expect 0 "as recorded, refused" replay --quiet "$d/r.oomt" -- sh -c "$small; exit 3"
+    expect 1 "it ended with exit code 0, and 3 when it was recorded" replay --quiet "$d/r.oomt" -- sh -c "$small"
+    expect 1 "recorded: nothing" replay --quiet "$d/r.oomt" -- sh -c "$small --steps 3; exit 3"
+    guest=$build/cases/guest_any
+    record -- "$guest" one >"$out" 2>&1
+    for what in "replay $d/r.oomt" "reduce $source/fixtures/field/backward.oomt -o $d/s.oomt"; do
+        # shellcheck disable=SC2086
+        "$bin/oomproof" $what --device sim -- "$guest" for-ever "$d" >"$out" 2>&1 &
+        until pgrep -f "^$guest for-ever $d" >/dev/null; do :; done
+        kill -TERM $!
+        wait $!
+        [ $? -eq 143 ] || fail "$what is not stopped by SIGTERM: $(cat "$out")"
+        pgrep -f "^$guest for-ever $d" >/dev/null && fail "what it started goes on"
+    done ;;
+places) # files that are no rings of ours stay; what is read is not written over
+    guest=$build/cases/guest_any
+    "$bin/oomproof" run --device sim --trace "$d/t" -- "$guest" one >"$out" 2>&1
+    expect 4 "a trace, and no ring" record --finish "$d/t"
+    [ -s "$d/t" ] || fail "the trace is gone"
+    for ring in job.ring job.ring.20261202; do
+        OOMPROOF_RECORD="$d/$ring" "$bin/oomproof" run --device sim -- "$guest" one >"$out" 2>&1
+    done
+    expect 0 "0 failures" record --finish "$d/job.ring"
+    [ -s "$d/job.ring.20261202" ] || fail "the ring of another job is gone"
+    expect 0 "0 failures" record -- "$guest" one
+    cp "$d/r.oomt" "$d/same.oomt"
+    expect 2 "is what is read" replay "$d/r.oomt" --junit "$d/r.oomt" -- "$guest" one
+    expect 7 "is what is read" "$bin/oomproof" reduce "$source/fixtures/field/fragmented.oomt" -o \
+        "$source/fixtures/field/fragmented.oomt"
+    cmp -s "$d/r.oomt" "$d/same.oomt" || fail "a recording is written over"
+    expect 2 "a program has its sizes" replay --scale 2 "$d/r.oomt" -- "$guest" one
+    sed 's/"e":"alloc"\(.*\)"call":"cudaMalloc"/"e":"fail"\1"code":2,"call":"cudaMallocNew"/; $d' "$d/r.oomt" >"$d/n.oomt"
+    python3 - "$d/n.oomt" <<'END'
+import sys
+lines = open(sys.argv[1]).read().splitlines(True)[1:]
+h = 14695981039346656037
+for b in "".join(lines).encode():
+    h = (h ^ b) * 1099511628211 % 2**64
+open(sys.argv[1], "w").write('{"oomt":1,"expect":"any"}\n' + "".join(lines) +
+    '{"end":{"events":%d,"lost":0,"peak":%d,"sum":"%016x"}}\n' % (len(lines),
+    max(int(l.split('"live":')[1].rstrip("}\n")) if '"live"' in l else 0 for l in lines), h))
+END
+    expect 2 "cudaMallocNew failed, which this version does not know" replay "$d/n.oomt" -- "$guest" one ;;
 scratch) # what a killed command left, the next removes; what is in use stays, however old
     guest=$build/cases/guest_any
     export TMPDIR="$d"
-    folders() { find "$d" -maxdepth 1 -name 'oomproof.*' | wc -l; }
+    mkdir "$d/oomproof.old.backup" # not one of ours
+    touch -d '1 hour ago' "$d/oomproof.old.backup"
+    folders() { find "$d" -maxdepth 1 -name 'oomproof.*.??????' ! -name '*backup' | wc -l; }
     wait_for() { until [ "$(folders)" -ge "$1" ] && [ "$(pgrep -fc "^$guest for-ever $d")" -ge "$1" ]; do :; done; }
     "$bin/oomproof" run --device sim -- "$guest" for-ever "$d" >"$out" 2>&1 &
     wait_for 1
@@ -242,6 +289,7 @@ scratch) # what a killed command left, the next removes; what is in use stays, h
     [ "$(folders)" -eq 1 ] || fail "not just that of the killed one is removed: $(ls "$d")"
     pkill -9 -f "^$guest for-ever $d"
     wait
+    [ -d "$d/oomproof.old.backup" ] || fail "a folder of somebody else is removed"
     [ "$(folders)" -eq 0 ] || fail "left by one that ended: $(ls "$d")"
     expect 7 "TMPDIR names another place" env TMPDIR=/nowhere "$bin/oomproof" run --device sim -- "$guest" one ;;
 usage)

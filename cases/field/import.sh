@@ -63,6 +63,13 @@ expect 2 "damaged pickle" import "$d/cut.pickle" -o "$d/x"
 expect 2 "no device_traces" import "$d/empty.json" -o "$d/x"
 expect 2 "damaged JSON" import "$d/deep.json" -o "$d/x"
 expect 2 "no card has them" import "$d/huge.json" -o "$d/x"
+for odd in '{"device_traces":[3]}' '{"device_traces":[[{"action":"alloc","size":1e400,"addr":1}]]}' \
+    '{"device_traces":[[]],"segments":[3]}' '{"device_traces":[[]],"segments":[{"total_size":null,"device":0}]}' \
+    '{"device_traces":[[]],"segments":[{"total_size":1,"device":0,"address":"x","blocks":[{"size":1}]}]}'; do
+    echo "$odd" >"$d/odd.json"
+    expect 2 "error: $d/odd.json: " import "$d/odd.json" -o "$d/x"
+    grep -q Traceback "$out" && fail "$odd: $(cat "$out")"
+done
 expect 2 "has the devices 0 to 1" import "$d/snap.json" --gpu 2 -o "$d/x"
 [ -e "$d/x" ] && fail "a refused file left something"
 

@@ -18,6 +18,7 @@ struct op_fx_text {
 op_fixture *op_fixture_new(void)
 {
     op_fixture *f = calloc(1, sizeof *f);
+    if (f) f->exit_code = -1;
     if (f) f->program = f->device = f->source = f->expect = f->note = f->command = f->others = "";
     return f;
 }
@@ -126,10 +127,12 @@ uint64_t op_fixture_facts(const op_fixture *f)
                      f->device, (unsigned long long)f->total, (unsigned long long)f->free_bytes,
                      f->runtime, f->driver, f->cublas, f->cudnn, (unsigned long long)f->lost);
     uint64_t sum = n < 0 ? 0 : op_sum(OP_SUM_START, all, (size_t)n);
-    char unkept[24] = "";
+    char unkept[24] = "", end[24] = "";
     free(all);
     if (f->unkept) snprintf(unkept, sizeof unkept, "%llu\n", (unsigned long long)f->unkept);
+    if (f->exit_code >= 0) snprintf(end, sizeof end, "exit %d\n", f->exit_code);
     sum = op_sum(sum, unkept, strlen(unkept));
+    sum = op_sum(sum, end, strlen(end));
     return op_sum(sum, f->others, strlen(f->others));
 }
 
@@ -168,16 +171,22 @@ void op_fixture_put(const op_fixture *f, FILE *to)
             f->n, (unsigned long long)f->lost, (unsigned long long)peak, (unsigned long long)sum,
             (unsigned long long)op_fixture_facts(f));
     if (f->unkept) number(to, "unkept", f->unkept);
+    if (f->exit_code >= 0) number(to, "exit", (uint64_t)f->exit_code);
     fputs("}}\n", to);
+}
+
+int op_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
 const char *op_fixture_not_there(const char *path, const char *from)
 {
-    struct stat to, of;
+    struct stat to;
     if (stat(path, &to) != 0) return NULL;
     if (!S_ISREG(to.st_mode)) return "it is there, and not a regular file";
-    if (from && stat(from, &of) == 0 && to.st_dev == of.st_dev && to.st_ino == of.st_ino)
-        return "it is what is read; give another name";
+    if (from && op_same_file(path, from)) return "it is what is read; give another name";
     return NULL;
 }
 

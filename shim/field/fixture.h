@@ -40,6 +40,8 @@ typedef struct op_fixture {
     /* fresh from a ring: a step of that run failed, or dropped points; a later failure is not here
      */
     int refused, loses, missed;
+    int whole;     /* the ring was never full: nothing came after its last event */
+    int exit_code; /* of the run, which ended by itself, after the last event; -1: not known */
     struct op_fx_text *texts[4096]; /* by hash */
 } op_fixture;
 
@@ -69,6 +71,7 @@ int op_fixture_add(op_fixture *f, const op_fx_event *e);
  * and over the names of further keys, since one of these with a damaged name is such a key. */
 uint64_t op_fixture_facts(const op_fixture *f);
 
+int op_same_file(const char *a, const char *b); /* 0: also where one is not there */
 /* NULL, or why a recording must not be written there: it is something else than a file, or from,
  * which may be NULL. */
 const char *op_fixture_not_there(const char *path, const char *from);

@@ -1,6 +1,9 @@
 /* force.c - see force.h. */
 #define _GNU_SOURCE
 #include "field/force.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +68,25 @@ static int by_ordinal(const void *a, const void *b)
     return x->ordinal < y->ordinal ? -1 : x->ordinal > y->ordinal;
 }
 
+static char claim[4200];
+static int ours; /* the failures come in this process */
+
+static void child_of_fork(void)
+{
+    if (ours) op_forcing = 0;
+}
+
+/* The recording was of one process: the first that makes such a call, behind whatever shells. */
+static int is_ours(void)
+{
+    if (ours) return 1;
+    int fd = open(claim, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd >= 0) close(fd);
+    ours = fd >= 0 || errno != EEXIST;
+    op_forcing = ours;
+    return ours;
+}
+
 void op_force_start(void)
 {
     const char *path = getenv("OOMPROOF_REPLAY");
@@ -82,8 +104,9 @@ void op_force_start(void)
     }
     for (int i = 0; i < nplaces; i++)
         qsort(places[i].fail, (size_t)places[i].n, sizeof *places[i].fail, by_ordinal);
-    unsetenv("OOMPROOF_REPLAY"); /* this process only: the recording was of one */
+    snprintf(claim, sizeof claim, "%s.taken", path);
     op_forcing = 1;
+    pthread_atfork(NULL, NULL, child_of_fork);
 }
 
 int op_force_names(op_id id)
@@ -96,7 +119,7 @@ int op_force_names(op_id id)
 int op_force(const op_call *c, int *code)
 {
     place *p = find(c->id, c->site);
-    if (!p) return 0;
+    if (!p || !is_ours()) return 0;
     p->calls++;
     while (p->next < p->n && p->fail[p->next].ordinal < p->calls) p->next++;
     if (p->next == p->n || p->fail[p->next].ordinal != p->calls) return 0;

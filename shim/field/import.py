@@ -217,7 +217,7 @@ def cards_of(text):
     lines = text.splitlines()
     for n, line in enumerate(lines):
         names = [re.sub(r"\s*\[MiB\]", "", c.strip()) for c in line.split(",")]
-        if "memory.total" not in names or not {"memory.used", "memory.free"} & set(names):
+        if "memory.total" not in names or not {"memory.used", "memory.free"} & set(names):  # as in the message below
             continue
         cards = []
         for row in lines[n + 1:]:
@@ -225,7 +225,9 @@ def cards_of(text):
             if not re.fullmatch(r"\d+", cells.get("memory.total", "")):
                 break
             total = int(cells["memory.total"])
-            used = cells["memory.used"] if "memory.used" in cells else str(total - int(cells["memory.free"]))
+            used = cells.get("memory.used", "0") if not cells.get("memory.free") else str(total - int(cells["memory.free"]))
+            if not used.isdigit():
+                break
             cards.append((int(used), total))
         return cards
     return [(int(used), int(total)) for used, total in re.findall(r"(\d+)\s*MiB\s*/\s*(\d+)\s*MiB", text)]
@@ -264,7 +266,8 @@ def from_text(text, gpu):
         if re.search(r"out.of.memory|cudaErrorMemoryAllocation|bad_alloc", text, re.I):
             raise Refused("a message without sizes; add a line of nvidia-smi of that card to the file, or record the job: "
                           "oomproof record -o job.oomt -- CMD")
-        raise Refused("neither an RMM log, a PyTorch snapshot, nor a text with \"Tried to allocate\" or a line of nvidia-smi")
+        raise Refused("neither an RMM log, a PyTorch snapshot, nor a text with \"Tried to allocate\" or what nvidia-smi "
+                      "prints: its table, or --query-gpu=memory.total,memory.free --format=csv with its first line")
     card = bytes_of(*total.groups()) if total else smi[1] << 20 if smi else 0
     left = bytes_of(*free.groups()) if free else max(0, card - (smi[0] << 20)) if smi else 0
     s = Stream()
@@ -347,8 +350,11 @@ def main():
         if os.path.exists(o.out) and not os.path.isfile(o.out):
             raise Refused(f"{o.out} is there, and not a regular file")
         source, value = load(o.file)
-        events, about = from_rmm(value) if source == "rmm" else \
-            {"torch": from_torch, "text": from_text}[source](value, o.gpu)
+        try:
+            events, about = from_rmm(value) if source == "rmm" else \
+                {"torch": from_torch, "text": from_text}[source](value, o.gpu)
+        except (TypeError, ValueError, AttributeError, KeyError, IndexError, OverflowError) as e:
+            raise Refused(f"a damaged {source} file: {e}") from e
         if not events:
             raise Refused("no allocation in it")
         head = {"oomt": 1, "program": "", "source": source, "expect": "any"}

@@ -156,14 +156,16 @@ static int end(reader *r, const json_t *o, uint64_t sum, uint64_t lines)
     static const char *const needed[] = {"events", "lost", "peak", "sum"};
     char hex[20], facts[20];
     const char *said = "", *facts_said = "";
-    uint64_t events = 0, peak = 0, highest = 0;
+    uint64_t events = 0, peak = 0, highest = 0, code = UINT64_MAX;
     for (int i = 0; i < 4; i++)
         if (!json_object_get(o, needed[i]))
             return bad(r, "damaged: the last line lacks events, lost, peak or sum");
     if (!whole(r, o, "events", &events) || !whole(r, o, "lost", &r->f->lost) ||
         !whole(r, o, "peak", &peak) || !whole(r, o, "unkept", &r->f->unkept) ||
-        !text(r, o, "sum", &said) || !text(r, o, "facts", &facts_said))
+        !whole(r, o, "exit", &code) || !text(r, o, "sum", &said) ||
+        !text(r, o, "facts", &facts_said))
         return 0;
+    if (code <= 255) r->f->exit_code = (int)code;
     for (size_t i = 0; i < r->f->n; i++)
         if (r->f->event[i].live > highest) highest = r->f->event[i].live;
     snprintf(hex, sizeof hex, "%016llx", (unsigned long long)sum);

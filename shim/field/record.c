@@ -4,9 +4,9 @@
 #include "field/spawn.h"
 #include "launch.h"
 #include "rules.h"
+#include <dirent.h>
 #include <errno.h>
 #include <getopt.h>
-#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,11 +20,11 @@ const char op_record_help[] =
     "  -o FILE          the recording, JSON lines (fixtures/README.md); while CMD runs, its ring "
     "is\n"
     "                   FILE.ring, for --finish if this is killed\n"
-    "  --last N         events that are kept; a failure keeps those before it and N/2 more "
-    "(65536),\n"
-    "                   unless its step is recovered exactly: then a later failure may take its "
-    "place\n"
-    "  --first          the first failure stays, even if it was recovered from\n"
+    "  --last N         events that are kept, the last (65536); once a marked step failed or lost\n"
+    "                   points, N/2 more, then no others\n"
+    "  --first          N/2 more after the first failure, then no others, even if it was "
+    "recovered\n"
+    "                   from\n"
     "  --device D       sim, gpu or auto (auto)\n"
     "  --faults RULES, --sim-memory SIZE  as of run\n"
     "  --with-command   writes CMD into the file, by which it can be replayed as a test; its "
@@ -58,7 +58,7 @@ static int read_options(int argc, char **argv, options *o)
         case 'o': o->out = optarg; break;
         case 'n':
             if (!op_number(optarg, &o->s.events) || o->s.events < 16 || o->s.events > 1 << 26)
-                return op_usage("--last is a number from 16 to 64Mi, not ", optarg);
+                return op_usage("--last is a number from 16 to 67108864, not ", optarg);
             break;
         case 'd': o->device = optarg; break;
         case 'f': o->s.faults = optarg; break;
@@ -115,29 +115,47 @@ static char *words(char *const *command)
     return NULL;
 }
 
-/* What processes that the command started have left beside its ring. Those of them in which nothing
- * failed go. */
-static void others_of(const char *ring)
+/* PATH.PID or PATH.PID.N of a process that began after that of PATH. */
+static int is_of(const char *path, const char *name, const op_writer *of)
 {
-    char pattern[4300];
-    glob_t g;
-    snprintf(pattern, sizeof pattern, "%s.[0-9]*", ring);
-    if (glob(pattern, GLOB_NOSORT, NULL, &g) != 0) return;
-    for (size_t i = 0; i < g.gl_pathc; i++) {
-        size_t fails = 0;
-        if (op_ring_written(g.gl_pathv[i])) continue;
-        op_fixture *f = op_ring_take(g.gl_pathv[i]);
-        if (f) fails = op_fixture_failures(f);
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    size_t n = strlen(base);
+    char *end;
+    if (strncmp(name, base, n) != 0 || name[n] != '.' || name[n + 1] < '1' || name[n + 1] > '9')
+        return 0;
+    unsigned long long pid = strtoull(name + n + 1, &end, 10);
+    if (*end == '.') strtoull(end + 1, &end, 10);
+    char other[8400];
+    op_writer its;
+    snprintf(other, sizeof other, "%.*s%s", (int)(base - path), path, name);
+    return !*end && op_ring_writer(other, &its) && its.pid == pid && its.began >= of->began;
+}
+
+/* What processes that the command started have left beside its ring. Those of them in which nothing
+ * failed go, where it was us who started them. */
+static void others_of(const char *ring, const op_writer *of, int ours)
+{
+    const char *slash = strrchr(ring, '/');
+    char folder[4300], path[8600];
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - ring) + 1 : 2,
+             slash ? ring : "./");
+    DIR *d = opendir(folder);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (!is_of(ring, e->d_name, of)) continue;
+        snprintf(path, sizeof path, "%s%s", slash ? folder : "", e->d_name);
+        if (op_ring_written(path)) continue;
+        op_fixture *f = op_ring_take(path);
+        size_t fails = f ? op_fixture_failures(f) : 0;
         if (fails)
             fprintf(stderr,
                     "oomproof: a process that it started has a recording of its own, with %zu "
                     "failures: oomproof record -o FILE --finish %s\n",
-                    fails, g.gl_pathv[i]);
-        else if (f)
-            unlink(g.gl_pathv[i]);
+                    fails, path);
+        else if (f && ours)
+            unlink(path);
         op_fixture_free(f);
     }
-    globfree(&g);
+    if (d) closedir(d);
 }
 
 /* A file that was not there is not left: of a killed one only the ring remains. */
@@ -157,8 +175,7 @@ static int read_back(const char *path)
     char why[300];
     op_fixture *f = op_fixture_read(path, why, sizeof why);
     if (!f)
-        fprintf(stderr, "oomproof: error: %s was written, but cannot be read back: %s\n", path,
-                why);
+        fprintf(stderr, "oomproof: error: %s cannot be read back: %s; the ring stays\n", path, why);
     op_fixture_free(f);
     return f != NULL;
 }
@@ -173,10 +190,13 @@ static int outcome_is_there(const op_fixture *f)
 }
 
 /* How a run with the same failures has to end. A failure that is not here comes to no replay. */
-static const char *expected(const op_fixture *f, int end_unknown, int code)
+typedef enum run_end { ENDED, KILLED, FINISHED } run_end;
+static const char *expected(const op_fixture *f, run_end end, int code)
 {
-    if (f->missed || (end_unknown && op_fixture_failures(f) && !outcome_is_there(f))) return "any";
-    return op_fixture_outcome(f, end_unknown ? 0 : code);
+    size_t fails = op_fixture_failures(f);
+    if (f->missed || (end == KILLED && fails) || (end == FINISHED && fails && !outcome_is_there(f)))
+        return "any";
+    return op_fixture_outcome(f, end == ENDED ? code : 0);
 }
 
 static void say(const op_fixture *f, const options *o)
@@ -185,7 +205,7 @@ static void say(const op_fixture *f, const options *o)
     for (size_t i = 0; i < f->n; i++)
         injected += op_fx_failed(&f->event[i]) && f->event[i].injected;
     if (o->s.faults && !injected)
-        fprintf(stderr, "oomproof: %s: no rule failed anything: %s\n", o->out, o->s.faults);
+        fprintf(stderr, "oomproof: %s: no rule made a call fail: %s\n", o->out, o->s.faults);
     fprintf(stderr, "oomproof: %s: %zu events (%zu failures), %llu before them not kept; %s\n",
             o->out, f->n, fails, (unsigned long long)f->lost, f->expect);
     if (!fails)
@@ -195,7 +215,7 @@ static void say(const op_fixture *f, const options *o)
                 o->s.first ? "; without --first it is of what the job died of" : "");
     if (fails && !strcmp(f->expect, "any"))
         fprintf(stderr,
-                "oomproof: so how the run should end is not known; write it into the first "
+                "oomproof: how the run should end is not known; write it into the first "
                 "line of %s: \"expect\" is recovered, loss or refused\n",
                 o->out);
     if (f->unkept)
@@ -211,6 +231,7 @@ int op_record_command(int argc, char **argv)
     char ring[4200];
     int code = read_options(argc, argv, &o), status = 0;
     if (code) return code < 0 ? 0 : code;
+    int was_there = access(o.out, F_OK) == 0;
     snprintf(ring, sizeof ring, "%s.ring", o.out);
     if (o.finish && op_ring_written(o.finish)) return 2;
     const char *not_there = op_fixture_not_there(o.out, o.finish);
@@ -219,6 +240,7 @@ int op_record_command(int argc, char **argv)
         return 2;
     }
     struct stat st;
+    if (!o.finish && op_ring_written(ring)) return 2;
     if (!o.finish && stat(ring, &st) == 0 && st.st_size) {
         fprintf(stderr,
                 "oomproof: error: %s is there, of a run that did not end: oomproof record -o FILE "
@@ -243,16 +265,19 @@ int op_record_command(int argc, char **argv)
         code = op_spawn_code(status);
     }
     const char *from = o.finish ? o.finish : ring;
+    op_writer span = {0};
+    op_ring_writer(from, &span);
     op_fixture *f = op_ring_take(from);
     if (!f) {
-        others_of(from);
+        others_of(from, &span, !o.finish);
         return code ? code : 4;
     }
     if (o.s.command[0] && !*f->program) {
         const char *slash = strrchr(o.s.command[0], '/');
         f->program = op_fixture_text(f, slash ? slash + 1 : o.s.command[0]);
     }
-    f->expect = expected(f, o.finish != NULL || code == 5, code);
+    f->expect = expected(f, o.finish ? FINISHED : code == 5 ? KILLED : ENDED, code);
+    if (!o.finish && code != 5 && code < 256 && f->whole) f->exit_code = code;
     if (o.note) f->note = op_fixture_text(f, o.note);
     f->command = op_fixture_text(f, all ? all : "");
     free(all);
@@ -263,12 +288,13 @@ int op_record_command(int argc, char **argv)
                 o.out, strerror(errno), from);
         code = code ? code : 7;
     } else if (!read_back(o.out)) {
+        if (!was_there) unlink(o.out);
         code = code ? code : 7;
     } else {
         unlink(from);
         say(f, &o);
     }
     op_fixture_free(f);
-    others_of(from);
+    others_of(from, &span, !o.finish);
     return code;
 }

@@ -9,6 +9,7 @@
 #include "scratch.h"
 #include <errno.h>
 #include <getopt.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,7 +19,8 @@ const char op_reduce_help[] =
     "       oomproof reduce FIXTURE -o OUT [--model driver|caching|pool|expandable]\n"
     "With a command: the fewest failures after which it still ends as FIXTURE expects, with the "
     "last\n"
-    "failure at the same place. Without: the fewest allocations after which the same request does\n"
+    "failure of the same call, site, phase, size and code. Without: the fewest allocations after "
+    "which the same request does\n"
     "not fit, by a model of an allocator (driver).\n\n"
     "  --device D, --timeout S                  as of replay\n"
     "  --sim-memory S                           the program's card (the recorded one; where that\n"
@@ -34,24 +36,32 @@ typedef struct job {
     const op_fixture *f;
     const op_fx_event *last; /* the failure that must stay */
     char memory[32], force[OP_SCRATCH_ROOM + 8];
-    int trials;
+    int trials, trouble; /* trouble: of this machine, an exit code: no trial says anything */
 } job;
 
 /* ---- does it still fail the same way? ---- */
 static int by_program(job *j, const char *keep)
 {
     op_spawn s = j->s;
-    if (op_replay_force(j->f, keep, j->force) < 0) return 0;
-    unlink(s.ring);
+    if (j->trouble || op_replay_force(j->f, keep, j->force) < 0) {
+        if (!j->trouble) fprintf(stderr, "oomproof: error: %s: %s\n", j->force, strerror(errno));
+        j->trouble = 7;
+        return 0;
+    }
+    op_replay_anew(&s);
     int code = op_spawn_code(op_spawn_run(&s)), found = 0;
-    if (code == 6 || code == 7) return 0;
+    if (op_spawn_stopped()) j->trouble = 7;
+    if (code == 6 || code == 7 || j->trouble) return 0;
     op_fixture *got = op_ring_take(s.ring);
+    if (!got) j->trouble = 7; /* which was said */
     for (size_t i = 0; got && i < got->n; i++) {
         const op_fx_event *e = &got->event[i];
         found |= op_fx_failed(e) && !strcmp(e->call, j->last->call) &&
-                 !strcmp(e->site, j->last->site) && e->code == j->last->code;
+                 !strcmp(e->site, j->last->site) && !strcmp(e->phase, j->last->phase) &&
+                 e->size == j->last->size && e->code == j->last->code;
     }
-    int same = found && !strcmp(op_fixture_outcome(got, code), j->f->expect);
+    int any = !*j->f->expect || !strcmp(j->f->expect, "any");
+    int same = found && (any || !strcmp(op_fixture_outcome(got, code), j->f->expect));
     op_fixture_free(got);
     return same;
 }
@@ -143,6 +153,7 @@ static int whole_file(job *j)
     for (size_t i = 0; i < f->n; i++)
         if (j->s.command ? op_fx_failed(&f->event[i]) : op_fx_is_call(&f->event[i])) part[n++] = i;
     if (!fails(j, keep)) {
+        if ((code = j->trouble)) goto done;
         fprintf(stderr,
                 "oomproof: error: %s: already the whole of it does not fail that way (%s)\n",
                 j->file, j->s.command ? f->expect : "by this model");
@@ -151,6 +162,7 @@ static int whole_file(job *j)
     }
     if (j->s.command) larger_card(j, keep);
     ddmin(j, keep, part, n);
+    if ((code = j->trouble)) goto done;
     if (j->s.command && !(kept = as_they_are_now(j, keep, small))) {
         fprintf(stderr,
                 "oomproof: error: %s: the same failures do not come each time: the program makes "
@@ -172,14 +184,20 @@ static int whole_file(job *j)
     small->runtime = f->runtime, small->driver = f->driver;
     small->cublas = f->cublas, small->cudnn = f->cudnn;
     small->lost = f->lost;
-    const char *not_there = op_fixture_not_there(j->out, NULL);
+    const char *not_there = op_fixture_not_there(j->out, j->file);
     code = !not_there && op_fixture_write(small, j->out) == 0 ? 0 : 7;
     if (code)
         fprintf(stderr, "oomproof: error: %s cannot be written: %s\n", j->out,
                 not_there ? not_there : strerror(errno));
-    else
-        fprintf(stderr, "oomproof: %s: %zu of %zu %s, %d trials\n", j->out, kept, n,
+    else {
+        size_t left = 0;
+        for (size_t i = 0; i < n; i++) left += (size_t)keep[part[i]];
+        fprintf(stderr, "oomproof: %s: %zu of %zu %s, %d trials\n", j->out, left, n,
                 j->s.command ? "failures" : "events", j->trials);
+        if (j->s.command && kept > left)
+            fprintf(stderr, "oomproof: %zu more come with them, which are made by the card\n",
+                    kept - left);
+    }
 done:
     op_fixture_free(small); /* its texts are those of f */
     free(keep);
@@ -273,5 +291,9 @@ int op_reduce_command(int argc, char **argv)
     code = whole_file(&j);
     op_scratch_remove(dir);
     op_fixture_free(f);
+    if (op_spawn_stopped()) {
+        signal(op_spawn_stopped(), SIG_DFL);
+        raise(op_spawn_stopped());
+    }
     return code;
 }

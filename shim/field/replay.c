@@ -11,6 +11,7 @@
 #include "scratch.h"
 #include <errno.h>
 #include <getopt.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -77,35 +78,91 @@ static uint32_t first_step(const op_fixture *f)
     return UINT32_MAX;
 }
 
-/* Where a recording with that first step begins in got. */
-static size_t begin(const op_fixture *want, const op_fixture *got, uint32_t first)
+/* Passes over the failures that want does not have, between those that it has apart and those of
+ * its ring. 0: got's own are not enough to tell. */
+static int pass_unkept(const op_fixture *want, const op_fixture *got, size_t *at)
 {
-    size_t at = 0;
-    if (!want->unkept || first == UINT32_MAX) return 0;
-    for (size_t i = 0; i < got->n; i++) /* some of its failures are known to nobody */
-        if (got->event[i].kind == OP_FX_step && got->event[i].number < first) at = i + 1;
-    return at;
+    uint64_t over = want->unkept, gap = got->unkept;
+    while (over && *at < got->n) {
+        op_fx_kind kind = got->event[*at].kind;
+        if (kind == OP_FX_fail && gap) { /* they lie before the first of got's ring */
+            uint64_t k = gap < over ? gap : over;
+            gap -= k, over -= k;
+            continue;
+        }
+        over -= kind == OP_FX_lost || kind == OP_FX_fail;
+        ++*at;
+    }
+    return !over && (!gap || want->unkept >= got->unkept);
+}
+
+/* Threads take turns as they like: their failures, each once, in any order. NULL: all are there. */
+static const op_fx_event *missing(const op_fixture *want, const op_fixture *got)
+{
+    char *taken = calloc(got->n + 1, 1);
+    for (size_t i = 0; taken && i < want->n; i++) {
+        size_t k = 0;
+        if (!op_fx_failed(&want->event[i])) continue;
+        while (k < got->n && (taken[k] || !op_fx_failed(&got->event[k]) ||
+                              !same(&want->event[i], &got->event[k])))
+            k++;
+        if (k == got->n) {
+            free(taken);
+            return &want->event[i];
+        }
+        taken[k] = 1;
+    }
+    free(taken);
+    return NULL;
+}
+
+static int of_threads(const op_fixture *f)
+{
+    int first = -1;
+    for (size_t i = 0; i < f->n; i++) {
+        if (!op_fx_failed(&f->event[i])) continue;
+        if (first >= 0 && f->event[i].thread != first) return 1;
+        first = f->event[i].thread;
+    }
+    return 0;
 }
 
 int op_replay_compare(const op_fixture *want, const op_fixture *got, char *out, size_t room)
 {
     const uint32_t first = first_step(want);
-    size_t i = 0, k = begin(want, got, first);
+    size_t i = 0, k = 0;
     char a[400] = "nothing", b[400] = "nothing";
-    int n = 0;
-    for (; k && i < want->n && want->event[i].kind != OP_FX_fail &&
-           want->event[i].kind != OP_FX_step;)
-        i++;
+    const op_fx_event *x, *y;
+    int n = 0, to_pass = want->unkept > 0;
     for (;;) {
-        const op_fx_event *x = next(want, &i, first), *y = next(got, &k, first);
-        if (!x) return 1; /* the recording may have ended before the run did */
+        y = NULL;
+        x = next(want, &i, first);
+        if (to_pass && x && x->kind != OP_FX_lost) {
+            to_pass = 0;
+            if (!pass_unkept(want, got, &k)) break;
+        }
+        y = next(got, &k, first);
+        if (!x) break;
         n++;
         if (y && same(x, y)) continue;
-        op_fx_describe(x, a, sizeof a);
-        if (y) op_fx_describe(y, b, sizeof b);
-        snprintf(out, room, "event %d differs\n  recorded: %s\n  now:      %s", n, a, b);
-        return 0;
+        if (of_threads(want) && !(x = missing(want, got))) return 1;
+        y = of_threads(want) ? NULL : y;
+        break;
     }
+    /* a recording that did not see the run's end may have ended before it */
+    if (!x && (!y || want->exit_code < 0)) return 1;
+    if (x) op_fx_describe(x, a, sizeof a);
+    if (y) op_fx_describe(y, b, sizeof b);
+    snprintf(out, room, "event %d differs\n  recorded: %s\n  now:      %s", n + !x, a, b);
+    return 0;
+}
+
+void op_replay_anew(const op_spawn *s)
+{
+    char taken[OP_SCRATCH_ROOM + 16];
+    snprintf(taken, sizeof taken, "%s.taken", s->force);
+    unlink(s->ring);
+    unlink(taken);
 }
 
 int op_replay_force(const op_fixture *f, const char *keep, const char *path)
@@ -153,8 +210,12 @@ static void once(const options *o, const op_fixture *want, replayed *r)
     s.until = want->lost + want->n * 2 + (1 << 15);
     s.events = want->n * 4 + (1 << 16);
     if (s.events > 1 << 26) s.events = 1 << 26;
-    unlink(s.ring);
+    op_replay_anew(&s);
     int status = op_spawn_run(&s), code = op_spawn_code(status);
+    if (op_spawn_stopped()) {
+        *r = (replayed){.code = 7};
+        return;
+    }
     *r = (replayed){.code = code};
     if (status == -1 || status == -2) {
         snprintf(r->text, sizeof r->text, "the command %s",
@@ -175,6 +236,15 @@ static void once(const options *o, const op_fixture *want, replayed *r)
     }
     const char *outcome = op_fixture_outcome(got, code);
     int as_recorded = op_replay_compare(want, got, why, sizeof why);
+    if (as_recorded && want->exit_code >= 0 && code != 5 && code != want->exit_code) {
+        as_recorded = 0;
+        snprintf(why, sizeof why, "it ended with exit code %d, and %d when it was recorded", code,
+                 want->exit_code);
+    }
+    if (!as_recorded && want->unkept)
+        snprintf(why + strlen(why), sizeof why - strlen(why),
+                 "\n  %llu failures of the recorded run had no room in it and cannot be repeated",
+                 (unsigned long long)want->unkept);
     int any = !*want->expect || !strcmp(want->expect, "any");
     int expected = any || !strcmp(outcome, want->expect);
     snprintf(r->text, sizeof r->text, "%s%s%s%s%s%s", as_recorded ? "as recorded" : why,
@@ -337,9 +407,21 @@ static int read_options(int argc, char **argv, options *o)
         return op_usage("--capacity and --threads are of the models, without a command; the card "
                         "of a program is --sim-memory: ",
                         o->file);
+    if (o->how.scale != 1 && (o->s.command || o->own) && !o->scenes)
+        return op_usage("--scale is of the models and of --scenes; a program has its sizes: ",
+                        o->file);
+    if (o->junit && op_same_file(o->junit, o->file))
+        return op_usage("--junit is what is read; give another name: ", o->junit);
     if (o->junit && (o->scenes || (!o->s.command && !o->own)))
         return op_usage("--junit is of a program that is run again; give it after --, or --own: ",
                         o->file);
+    return 0;
+}
+
+static int known(const char *call)
+{
+    for (int id = 0; id < OP_CALLS; id++)
+        if (!strcmp(op_table[id].name, call)) return 1;
     return 0;
 }
 
@@ -384,7 +466,13 @@ int op_replay_command(int argc, char **argv)
         snprintf(o.memory, sizeof o.memory, "%llu", (unsigned long long)f->total);
         o.s.memory = o.memory;
     }
-    if (op_replay_force(f, NULL, force) < 0) {
+    for (size_t i = 0; i < f->n && !code; i++)
+        if (op_fx_failed(&f->event[i]) && !known(f->event[i].call)) {
+            fprintf(stderr, "oomproof: error: %s: %s failed, which this version does not know\n",
+                    o.file, f->event[i].call);
+            code = 2;
+        }
+    if (!code && op_replay_force(f, NULL, force) < 0) {
         fprintf(stderr, "oomproof: error: %s: %s\n", force, strerror(errno));
         code = 7;
     }
@@ -403,5 +491,9 @@ int op_replay_command(int argc, char **argv)
 done:
     op_fixture_free(f);
     free(own);
+    if (op_spawn_stopped()) {
+        signal(op_spawn_stopped(), SIG_DFL);
+        raise(op_spawn_stopped());
+    }
     return code;
 }

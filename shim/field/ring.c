@@ -1,6 +1,7 @@
 /* ring.c - from what a preloaded process left, whole or killed, to a fixture. */
 #define _GNU_SOURCE
 #include "field/spawn.h"
+#include "plain.h"
 #include "trace/read.h"
 
 #include <errno.h>
@@ -25,6 +26,14 @@ static int version(const char *s)
     return v < 0 || v > INT32_MAX ? 0 : (int)v;
 }
 
+/* As a line of JSON can hold it. */
+static const char *plain(op_fixture *f, const char *name)
+{
+    char text[4 * OP_NAME_BYTES + 1];
+    op_plain_text(text, sizeof text, name);
+    return op_fixture_text(f, text);
+}
+
 static void take_event(op_fixture *f, const op_trace *t, const op_event *e, int lost)
 {
     int failed = e->result != 0 && e->result != NOT_READY;
@@ -42,9 +51,9 @@ static void take_event(op_fixture *f, const op_trace *t, const op_event *e, int 
                      .stream = e->stream,
                      .code = e->result < 0 ? INT32_MAX : e->result,
                      .injected = e->injected != 0,
-                     .call = op_fixture_text(f, op_trace_name(t, OP_NAME_CALL, e->call)),
-                     .phase = op_fixture_text(f, op_trace_name(t, OP_NAME_PHASE, e->phase)),
-                     .site = op_fixture_text(f, op_trace_name(t, OP_NAME_SITE, e->site))};
+                     .call = plain(f, op_trace_name(t, OP_NAME_CALL, e->call)),
+                     .phase = plain(f, op_trace_name(t, OP_NAME_PHASE, e->phase)),
+                     .site = plain(f, op_trace_name(t, OP_NAME_SITE, e->site))};
     if (failed || e->pointer) op_fixture_add(f, &x);
 }
 
@@ -111,33 +120,57 @@ static op_fixture *with_holds(op_fixture *f)
     return all;
 }
 
-int op_ring_written(const char *ring)
+int op_ring_writer(const char *ring, op_writer *out)
 {
     op_head h = {0};
-    struct stat st, mapped;
+    struct stat st;
+    int fd = open(ring, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int ok = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+             read(fd, &h, sizeof h) == sizeof h && h.magic == OP_TRACE_MAGIC && h.ring_records;
+    if (fd >= 0) close(fd);
+    if (ok) *out = (op_writer){h.pid, h.start_ns};
+    return ok;
+}
+
+static int maps_it(uint64_t pid, const struct stat *st)
+{
     char maps[64], line[4400];
-    int fd = open(ring, O_RDONLY | O_CLOEXEC | O_NONBLOCK), found = 0;
-    if (fd < 0 || fstat(fd, &st) != 0 || read(fd, &h, sizeof h) != sizeof h ||
-        h.magic != OP_TRACE_MAGIC) {
-        if (fd >= 0) close(fd);
-        return 0; /* whoever takes it says what it is */
-    }
-    close(fd);
-    snprintf(maps, sizeof maps, "/proc/%llu/maps", (unsigned long long)h.pid);
+    struct stat mapped;
+    int found = 0;
+    snprintf(maps, sizeof maps, "/proc/%llu/maps", (unsigned long long)pid);
     FILE *f = fopen(maps, "re");
     while (f && !found && fgets(line, sizeof line, f)) {
         char *path = strchr(line, '/');
         if (!path) continue;
         path[strcspn(path, "\n")] = 0;
         found =
-            stat(path, &mapped) == 0 && mapped.st_ino == st.st_ino && mapped.st_dev == st.st_dev;
+            stat(path, &mapped) == 0 && mapped.st_ino == st->st_ino && mapped.st_dev == st->st_dev;
     }
     if (f) fclose(f);
+    return found;
+}
+
+/* A lease for reading is not given while anybody may write the file, in whatever container; some
+ * file systems have none, and then the process tells, where it can be seen. */
+int op_ring_written(const char *ring)
+{
+    op_writer span;
+    struct stat st;
+    int fd = open(ring, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) return 0; /* whoever takes it says what it is */
+    int found = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && op_ring_writer(ring, &span);
+    if (found) {
+        int free_of_writers = fcntl(fd, F_SETLEASE, F_RDLCK) == 0;
+        int writers = !free_of_writers && (errno == EAGAIN || errno == EWOULDBLOCK);
+        if (free_of_writers) fcntl(fd, F_SETLEASE, F_UNLCK);
+        found = writers || (!free_of_writers && maps_it(span.pid, &st));
+    }
+    close(fd);
     if (found)
         fprintf(
             stderr,
             "oomproof: error: %s: process %llu still writes it; finish it when that has ended\n",
-            ring, (unsigned long long)h.pid);
+            ring, (unsigned long long)span.pid);
     return found;
 }
 
@@ -162,6 +195,12 @@ op_fixture *op_ring_take(const char *ring)
     void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     close(fd);
     op_trace *t = p == MAP_FAILED ? NULL : op_trace_open(p, (size_t)st.st_size, why, sizeof why);
+    if (t && !op_trace_head(t)->ring_records) {
+        snprintf(why, sizeof why,
+                 "a trace, and no ring of a recording: oomproof trace FILE prints it");
+        op_trace_close(t);
+        t = NULL;
+    }
     if (t && (f = op_fixture_new())) {
         uint64_t seen = 0;
         const op_event *e = op_trace_next(t), *lost;
@@ -183,17 +222,18 @@ op_fixture *op_ring_take(const char *ring)
         f->refused = op_trace_head(t)->steps_failed > 0;
         f->loses = op_trace_head(t)->steps_dropping > 0;
         f->missed = op_trace_head(t)->missed != 0;
+        f->whole = !op_trace_head(t)->full;
         f->lost = number(written > seen ? written - seen : 0);
         f->source = op_fixture_text(f, "record");
         if (d) {
             char name[sizeof d->name + 1] = "";
             memcpy(name, d->name, sizeof d->name);
-            f->device = op_fixture_text(f, name);
+            f->device = plain(f, name);
             f->total = number(d->total), f->free_bytes = number(d->free);
             f->runtime = d->runtime < 0 ? 0 : d->runtime;
             f->driver = d->driver < 0 ? 0 : d->driver;
         }
-        f->program = op_fixture_text(f, op_trace_fact(t, "program"));
+        f->program = plain(f, op_trace_fact(t, "program"));
         f->cublas = version(op_trace_fact(t, "cublas"));
         f->cudnn = version(op_trace_fact(t, "cudnn"));
     } else

@@ -12,9 +12,16 @@
 #include <unistd.h>
 
 static volatile pid_t running;
+static volatile sig_atomic_t stopped;
 static void forward(int s)
 {
+    stopped = s;
     if (running > 0) kill(running, s);
+}
+
+int op_spawn_stopped(void)
+{
+    return stopped;
 }
 
 static void begin(const op_spawn *s, const char *root)

@@ -18,9 +18,16 @@ typedef struct op_spawn {
 
 /* Status as of waitpid; -1: it could not be started; -2: it was stopped for its time. */
 int op_spawn_run(const op_spawn *s);
+/* The signal that told us to stop, and the command; 0: none. */
+int op_spawn_stopped(void);
 /* Exit code of the command for such a status: its own, 5 a signal, 6 its time, 7 not started. */
 int op_spawn_code(int status);
 
+/* Who began a ring, and when, in ns of the clock; 0: it is none. */
+typedef struct op_writer {
+    uint64_t pid, began;
+} op_writer;
+int op_ring_writer(const char *ring, op_writer *out);
 /* 1 and a message: a process still writes to that ring. */
 int op_ring_written(const char *ring);
 /* The recording in that file as a fixture; the file stays. NULL and a message. */

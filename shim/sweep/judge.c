@@ -152,6 +152,10 @@ static void judge(op_result *r, const op_step_summary *s)
             end(r, OP_V_DRIFT, "a transient out-of-memory was not recovered");
         if (!oom && s->retries) end(r, OP_V_SWALLOWED, "retried, though it was no out-of-memory");
         if (!oom && s->splits) end(r, OP_V_SWALLOWED, "split, though it was no out-of-memory");
+        uint64_t most = op_sweep->begin_live > op_sweep->reference_live ? op_sweep->begin_live
+                                                                        : op_sweep->reference_live;
+        if (part && oom && op_live_now(&op_runtime_live) > most)
+            end(r, OP_V_LEAK, "it failed, and holds more device bytes than before it");
         if (part && !op_buffers_of_part(r, 1, 0)) end(r, OP_V_DRIFT, NULL);
         end(r, OP_V_REFUSED, "");
     }

@@ -22,19 +22,19 @@
 
 static char path[4096 + 4096]; /* as asked for, from the root: the program may change folders */
 static char own[sizeof path + 64];
-static struct stat self;    /* of our file. No descriptor stays open: the program may close any */
-static int others;          /* a forked child opens a file of its own */
-static char *mapped;        /* the beginning of the file: head and window, or all of a ring */
-static op_head *head;       /* its first record; NULL: there is no file */
-static size_t names;        /* of a ring: records before it that are used, with the head */
-static size_t kept;         /* failures before it, from its beginning downwards */
-static uint64_t ring;       /* records; 0: a plain trace */
-static uint64_t stop_at;    /* events of a ring, after which it stays as it is; 0: none */
-static uint64_t until;      /* the same, asked for: no failure decides it; 0: it does */
-static int first_stays;     /* a failure stays in it, even if its step is recovered exactly */
-static int in_step, failed; /* a step has begun; something failed in it */
-static int owes_step;       /* a failure is in it whose step has not ended */
-static int settled;         /* the step of the failure that stays has ended */
+static struct stat self; /* of our file. No descriptor stays open: the program may close any */
+static int others;       /* a forked child opens a file of its own */
+static char *mapped;     /* the beginning of the file: head and window, or all of a ring */
+static op_head *head;    /* its first record; NULL: there is no file */
+static size_t names;     /* of a ring: records before it that are used, with the head */
+static size_t kept;      /* failures before it, from its beginning downwards */
+static uint64_t ring;    /* records; 0: a plain trace */
+static uint64_t stop_at; /* events of a ring, after which it stays as it is; 0: none */
+static uint64_t until;   /* the same, asked for: no failure decides it; 0: it does */
+static int first_stays;  /* a failure stays in it, even if its step is recovered exactly */
+static int failed;       /* something did, in the step that has begun */
+static int owes_step;    /* a failure is in it whose step has not ended */
+static int settled;      /* the step of the failure that stays has ended */
 static struct timespec start;
 
 uint64_t op_trace_now(void)
@@ -93,7 +93,7 @@ void op_trace_leave(void)
     head = NULL;
     kept = 0;
     stop_at = 0;
-    owes_step = settled = in_step = failed = 0;
+    owes_step = settled = failed = 0;
     others = 1;
 }
 
@@ -177,12 +177,13 @@ void op_trace_placed(uint8_t *kind, uint8_t value)
     if (!head || (ring && (char *)kind < mapped + RING_NAMES * 64)) return;
     __atomic_store_n(&head->next, head->next + 1, __ATOMIC_RELEASE);
     if (value == OP_RECORD_STEP) owes_step = 0;
-    if (stop_at && head->next >= stop_at) OP_WRITE(op_tracing, OP_TRACE_FULL);
+    if (!stop_at || head->next < stop_at) return;
+    OP_WRITE(op_tracing, OP_TRACE_FULL);
+    head->full = 1;
 }
 
 void op_trace_step_begun(void)
 {
-    in_step = !first_stays;
     failed = 0;
 }
 
@@ -193,7 +194,7 @@ void op_trace_step_ended(int bad, int dropped, int is_kept)
     head->steps_dropping += dropped != 0;
     settled = !until && (stop_at || (failed && (bad || dropped)));
     if (settled && !stop_at) stop_at = head->next + ring / 2;
-    in_step = failed = 0;
+    failed = 0;
 }
 
 void op_trace_failed(const op_event *e)
@@ -207,7 +208,7 @@ void op_trace_failed(const op_event *e)
         kept++;
     }
     head->failures++;
-    if (in_step) return;
+    if (!first_stays) return; /* how its step ends may decide that it stays */
     if (!stop_at) stop_at = head->next + ring / 2;
     owes_step = 1;
 }

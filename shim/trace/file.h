@@ -14,10 +14,10 @@ uint64_t op_trace_now(void);  /* ns since the start */
  * the oldest. What is there is not a record before op_trace_placed. */
 void *op_trace_place(int event);
 void op_trace_placed(uint8_t *kind, uint8_t value);
-/* The last event, e, was a failure. A recording keeps it with half a ring of what follows, and is
- * full then. Within a step that the program marks, how that ends decides: the ring goes on if it is
- * recovered exactly, since the job may die of a later failure (OOMPROOF_RECORD_FIRST: as without
- * steps; OOMPROOF_RECORD_UNTIL=N, of a replay: it is full after N events, whatever fails). */
+/* The last event, e, was a failure. A recording goes on, since the job may die of a later one,
+ * until a step that the program marks ends badly after it: then it keeps half a ring of what
+ * follows, and is full. OOMPROOF_RECORD_FIRST: so after the first failure; OOMPROOF_RECORD_UNTIL=N,
+ * of a replay: after N events, whatever fails. */
 void op_trace_failed(const op_event *e);
 /* A failure that a full recording could not keep. */
 void op_trace_missed(void);

@@ -44,7 +44,10 @@ typedef struct op_head {
         uint32_t window_records; /* of a trace */
         uint32_t failures;       /* of a ring: of the whole run */
     };
-    uint8_t kind, missed, pad[2]; /* missed: of a ring: a failure after it was full */
+    uint8_t kind;
+    uint8_t full,
+        missed; /* of a ring: it was, before the run ended; and something failed after it */
+    uint8_t pad;
 } op_head;
 
 /* A name that later records give by its number. Longer ones go on in the next record: more 1. */
