@@ -2,12 +2,12 @@
 import argparse
 import json
 import os
-import platform
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import compare  # noqa: E402
 import inputs  # noqa: E402
+import output  # noqa: E402
 import proofs  # noqa: E402
 import reached  # noqa: E402
 import surroundings  # noqa: E402
@@ -15,58 +15,8 @@ import sweeps  # noqa: E402
 import timeline  # noqa: E402
 import training  # noqa: E402
 import words  # noqa: E402
-from page import VERDICTS, document, esc, number, table  # noqa: E402
-
-
-def figures(i):
-    """name -> (value, 1: more is better, -1: less is, 0: neither)."""
-    results = [r for s in i.sweeps for r in s["results"]]
-    out = {"fault points": (sum(number(s.get("fault_points", 0)) for s in i.sweeps), 0),
-           "sweep runs": (len(results), 0),
-           "findings": (sum(len(s["findings"]) for s in i.sweeps), -1),
-           "sweeps not proved complete": (sum(not s["proof"] for s in i.sweeps), -1),
-           "mutants": (len(i.mutants), 0), "mutants not caught": (sum(not m.get("caught") for m in i.mutants), -1),
-           "tests failed": (sum(t == "failed" for t in i.tests.values()), -1),
-           "tests skipped": (sum(t == "skipped" for t in i.tests.values()), -1)}
-    for verdict_ in VERDICTS:
-        out[f"verdict {verdict_}"] = (sum(r.get("verdict") == verdict_ for r in results), 0)
-    for log in i.logs:
-        c, name = training.cost(log), os.path.basename(log["path"])
-        out[f"{name}: points dropped"] = (c["dropped"], -1)
-        out[f"{name}: retries"] = (c["retries"], 0)
-        out[f"{name}: forward passes rolled back"] = (c["rolled_back"], -1)
-        out[f"{name}: wasted forward passes"] = (c["wasted_forward"], -1)
-        out[f"{name}: wasted backward passes"] = (c["wasted_backward"], -1)
-        out[f"{name}: seconds of recovery"] = (round(c["seconds_recover"], 3), 0)
-        out[f"{name}: share of time in recovery"] = (round(c["seconds_recover"] / c["seconds"], 4) if c["seconds"] else 0, 0)
-    for c in i.coverage:
-        for kind, (ran, of) in c["total"].items():
-            out[f"coverage: {kind} not run"] = (of - ran, -1)
-        out["coverage: exclusions"] = (len(c["exclusions"]), -1)
-    for x in i.lines:
-        out["lines that no fault reached"] = (sum(len(f["never"]) for f in x["files"].values()), -1)
-    return out
-
-
-def verdict(f):
-    wrong = [n for n in ("findings", "sweeps not proved complete", "mutants not caught", "tests failed", "coverage: lines not run",
-                         "coverage: functions not run", "coverage: branches not run") if f.get(n, (0,))[0]]
-    return ", ".join(f"{f[n][0]} {singular(n) if f[n][0] == 1 else n}" for n in wrong)
-
-
-def headline(i, f):
-    """✓ or ✗, and why: what is missing does not make it right."""
-    bad = verdict(f)
-    if bad:
-        return f"✗ {bad}"
-    return "✓ nothing was found wrong" + (f" in what is here, but {len(i.notes)} parts are missing or cut short" if len(i.notes) > 1 else
-                                          " in what is here, but one part is missing or cut short" if i.notes else "")
-
-
-def singular(name):
-    for noun in ("findings", "sweeps", "mutants", "tests", "lines", "functions", "branches"):
-        name = name.replace(noun, noun[:-2] if noun == "branches" else noun[:-1])
-    return name
+from figures import figures, headline, verdict  # noqa: E402
+from page import VERDICTS, document, esc, table  # noqa: E402
 
 
 def fixtures(i):
@@ -148,13 +98,6 @@ def markdown(i, f):
     return "\n".join(lines) + "\n"
 
 
-def write(path, text):
-    aside = f"{path}.{os.getpid()}.tmp"
-    with open(aside, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(aside, path)
-
-
 def main():
     p = argparse.ArgumentParser(
         prog="oomproof report", description="One page from what sweeps, runs, traces, tests and mutants left: sweep JSON (shards of "
@@ -182,6 +125,11 @@ def main():
     i = inputs.Inputs()
     for path in o.files:
         inputs.add(path, i, o.oomproof)
+    written = [o.html] if o.html else [os.path.join(o.out, name) for name in ("index.html", "summary.json", "summary.md")]
+    wrong = output.clash(written, i.read)
+    if wrong:
+        print(f"oomproof: error: {wrong}", file=sys.stderr)
+        return 2
     f = figures(i)
     links = [("Coverage, line by line", "coverage/index.html", os.path.join(o.out, "coverage/index.html"),
               "the sources of the recovery, as lcov shows them.", "Not made yet: make coverage."),
@@ -193,12 +141,12 @@ def main():
                "results": [{k: v for k, v in r.items() if k != "stack"} for s in i.sweeps for r in s["results"]]}
     try:
         if o.html:
-            write(o.html, document("oomproof report", body(i, f, [], o.oomproof)))
+            output.write(o.html, document("oomproof report", body(i, f, [], o.oomproof)))
             return int(bool(verdict(f)))
         os.makedirs(o.out, exist_ok=True)
-        write(os.path.join(o.out, "index.html"), document("oomproof report", body(i, f, links, o.oomproof)))
-        write(os.path.join(o.out, "summary.json"), json.dumps(summary, indent=1) + "\n")
-        write(os.path.join(o.out, "summary.md"), markdown(i, f))
+        output.write(os.path.join(o.out, "index.html"), document("oomproof report", body(i, f, links, o.oomproof)))
+        output.write(os.path.join(o.out, "summary.json"), json.dumps(summary, indent=1) + "\n")
+        output.write(os.path.join(o.out, "summary.md"), markdown(i, f))
     except OSError as e:
         print(f"oomproof: error: {o.html or o.out}: {e.strerror}", file=sys.stderr)
         return 7

@@ -72,7 +72,9 @@ def add_sweep(path, text, into):
                                                                ("seconds", "fault_points", "sites")):
         into.note(f"{path}: its modes or figures are not what a sweep writes: the file is damaged, and left out")
         return
-    if not sweep.get("proof"):
+    if sweep.get("finished", True) is not True and not sweep["results"]:
+        into.note(f"{path}: the sweep has not finished: it is still running, or it was killed; none of its runs are here")
+    elif not sweep.get("proof"):
         into.note(f"{path}: the sweep is not proved complete: it was stopped, or was of a part of the points")
     for same in into.sweeps:  # shards of one sweep have the same points
         if "command" in sweep and all(same.get(k) == sweep.get(k) for k in ("fault_points", "sites", "command", "options")):
@@ -149,11 +151,23 @@ def add_junit(path, text, into):
         into.tests[case.get("name", "")] = "failed" if bad else "skipped" if case.find("skipped") is not None else "passed"
 
 
+def own(path):
+    """A summary of an earlier report, which lies where reports go."""
+    if os.path.basename(path) != "summary.json":
+        return False
+    try:
+        with open(path, "rb") as f:
+            return f.read(32).startswith(b'{\n "version": 1,')
+    except OSError:
+        return False
+
+
 def add(path, into, oomproof="oomproof"):
     if os.path.isdir(path):
         for inside in sorted(glob.glob(os.path.join(glob.escape(path), "*"))):
             if inside.endswith((".json", ".oomt", ".jsonl")):
-                add(inside, into, oomproof)
+                if not own(inside):
+                    add(inside, into, oomproof)
         return
     try:
         with open(path, "rb") as f:

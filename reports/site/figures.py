@@ -1,0 +1,61 @@
+"""figures.py - the numbers that two reports are compared by, and the one line that says whether all is well."""
+import os
+
+import training
+from page import VERDICTS, number
+
+
+def unfinished(s):
+    return s.get("finished", True) is not True
+
+
+def figures(i):
+    """name -> (value, 1: more is better, -1: less is, 0: neither)."""
+    results = [r for s in i.sweeps for r in s["results"]]
+    out = {"fault points": (sum(number(s.get("fault_points", 0)) for s in i.sweeps), 0),
+           "sweep runs": (len(results), 0),
+           "findings": (sum(len(s["findings"]) for s in i.sweeps), -1),
+           "sweeps not finished": (sum(unfinished(s) for s in i.sweeps), -1),
+           "sweeps not proved complete": (sum(not s["proof"] and not unfinished(s) for s in i.sweeps), -1),
+           "mutants": (len(i.mutants), 0), "mutants not caught": (sum(not m.get("caught") for m in i.mutants), -1),
+           "tests failed": (sum(t == "failed" for t in i.tests.values()), -1),
+           "tests skipped": (sum(t == "skipped" for t in i.tests.values()), -1)}
+    for verdict_ in VERDICTS:
+        out[f"verdict {verdict_}"] = (sum(r.get("verdict") == verdict_ for r in results), 0)
+    for log in i.logs:
+        c, name = training.cost(log), os.path.basename(log["path"])
+        out[f"{name}: points dropped"] = (c["dropped"], -1)
+        out[f"{name}: retries"] = (c["retries"], 0)
+        out[f"{name}: forward passes rolled back"] = (c["rolled_back"], -1)
+        out[f"{name}: wasted forward passes"] = (c["wasted_forward"], -1)
+        out[f"{name}: wasted backward passes"] = (c["wasted_backward"], -1)
+        out[f"{name}: seconds of recovery"] = (round(c["seconds_recover"], 3), 0)
+        out[f"{name}: share of time in recovery"] = (round(c["seconds_recover"] / c["seconds"], 4) if c["seconds"] else 0, 0)
+    for c in i.coverage:
+        for kind, (ran, of) in c["total"].items():
+            out[f"coverage: {kind} not run"] = (of - ran, -1)
+        out["coverage: exclusions"] = (len(c["exclusions"]), -1)
+    for x in i.lines:
+        out["lines that no fault reached"] = (sum(len(f["never"]) for f in x["files"].values()), -1)
+    return out
+
+
+def verdict(f):
+    wrong = [n for n in ("findings", "sweeps not finished", "sweeps not proved complete", "mutants not caught", "tests failed", "coverage: lines not run",
+                         "coverage: functions not run", "coverage: branches not run") if f.get(n, (0,))[0]]
+    return ", ".join(f"{f[n][0]} {singular(n) if f[n][0] == 1 else n}" for n in wrong)
+
+
+def headline(i, f):
+    """✓ or ✗, and why: what is missing does not make it right."""
+    bad = verdict(f)
+    if bad:
+        return f"✗ {bad}"
+    return "✓ nothing was found wrong" + (f" in what is here, but {len(i.notes)} parts are missing or cut short" if len(i.notes) > 1 else
+                                          " in what is here, but one part is missing or cut short" if i.notes else "")
+
+
+def singular(name):
+    for noun in ("findings", "sweeps", "mutants", "tests", "lines", "functions", "branches"):
+        name = name.replace(noun, noun[:-2] if noun == "branches" else noun[:-1])
+    return name
