@@ -15,6 +15,7 @@ sweeps() {
     got=$?
     [ $got -eq "$code" ] || { echo "exit code $got, not $code: oomproof sweep $*"; cat "$dir/err"; bad=1; }
 }
+ln -s /proc/self/fd/1 "$dir/stdout" # as /dev/stdout, which a mistake would do away with for everybody
 for option in json junit html; do
     rm -rf "$dir/real" "$dir/link" "$dir/other" "$dir/null" "$dir/pipe" "$dir/folder"
     echo old >"$dir/real"
@@ -35,8 +36,8 @@ for option in json junit html; do
     sweeps 0 --$option "$dir/pipe"
     wait $!
     want "--$option: a pipe is written into" test -p "$dir/pipe" -a -s "$dir/piped"
-    sweeps 0 --$option /dev/stdout
-    want "--$option: /dev/stdout is written into" grep -q "recovered exactly\|point 1" "$dir/out"
+    sweeps 0 --$option "$dir/stdout"
+    want "--$option: what /dev/stdout is, is written into" grep -q "recovered exactly\|point 1" "$dir/out"
     sweeps 2 --$option "$dir/folder"
     want "--$option: a folder is refused, by name" grep -q "this is a folder: $dir/folder" "$dir/err"
     sweeps 7 --$option "$dir/none/file"

@@ -15,8 +15,8 @@ import sweeps  # noqa: E402
 import timeline  # noqa: E402
 import training  # noqa: E402
 import words  # noqa: E402
-from figures import figures, headline, verdict  # noqa: E402
-from page import VERDICTS, document, esc, table  # noqa: E402
+from figures import code, figures, headline, verdict  # noqa: E402
+from page import document, esc, table  # noqa: E402
 
 
 def fixtures(i):
@@ -60,8 +60,11 @@ def parts(i, links):
     return out
 
 
+KIND = {"✓": "good", "✗": "bad", "–": "none"}
+
+
 def body(i, f, links, oomproof):
-    bad, of = verdict(f), parts(i, links)
+    of = parts(i, links)
     of.append(("figures", "Figures", "The numbers that oomproof report --compare compares.", "<details><summary>All figures</summary>"
                + table(["figure", "value"], [[k, v[0]] for k, v in f.items()]) + "</details>"))
     of.append(("surroundings", "Made with", "The machine and the programs that this page was made with.",
@@ -72,8 +75,8 @@ def body(i, f, links, oomproof):
     nav = "".join(f'<li><a href="#{name}">{esc(title)}</a></li>' for name, title, _, _ in of)
     return "".join([
         "<header><h1>Does training survive running out of GPU memory?</h1>", words.intro(i),
-        f'<p class="verdict {"bad" if bad else "good"}">{esc(headline(i, f))}</p>',
-        words.facts(i), f"<h3>What is missing here</h3>{missing}" if missing else "",
+        f'<p class="verdict {KIND[headline(i, f)[0]]}">{esc(headline(i, f))}</p>',
+        f"<h3>What is missing here</h3>{missing}" if missing else "", words.facts(i),
         f"</header><nav aria-label='sections'><ul>{nav}</ul></nav><main>",
         *(f'<section><h2 id="{name}">{esc(title)}</h2><p class=what>{esc(what)}</p>{markup}</section>' for name, title, what, markup in of),
         "</main>", sweeps.code() if i.sweeps else "", timeline.code() if i.traces else ""])
@@ -102,18 +105,19 @@ def main():
     p = argparse.ArgumentParser(
         prog="oomproof report", description="One page from what sweeps, runs, traces, tests and mutants left: sweep JSON (shards of "
         "one sweep are merged), logs of pointtrain, traces, JUnit files, results of mutants, recordings, coverage, lines by fault, or folders of these.",
-        epilog="exit codes: 0 nothing was found wrong, 1 something was (or, with --compare, got worse), 2 usage or bad input, "
+        epilog="exit codes: 0 nothing was found wrong, 1 something was (or, with --compare, got worse), 2 usage, or an input is missing, "
+        "cut short or contradicts itself (the page is written all the same, and says which), "
         "7 the page cannot be written")
     p.add_argument("files", nargs="*", metavar="FILE")
     p.add_argument("-o", dest="out", default="oomproof-report", metavar="FOLDER", help="index.html, summary.json, summary.md go there")
     p.add_argument("--html", metavar="PAGE", help="only the page, to this file")
-    p.add_argument("--compare", nargs=2, metavar=("OLD", "NEW"), help="two sweep JSONs, or two summary.json: what got better or worse")
+    p.add_argument("--compare", nargs=2, metavar=("OLD", "NEW"), help="sweep JSONs or summary.json: what got better or worse")
     p.add_argument("--oomproof", default="oomproof", help=argparse.SUPPRESS)
     o = p.parse_args()
     if o.compare:
         try:
-            lines, worse = compare.compare(*o.compare, VERDICTS)
-        except (OSError, ValueError) as e:
+            lines, worse = compare.compare(*o.compare)
+        except (OSError, ValueError, RecursionError) as e:
             print(f"oomproof: error: --compare: {e}", file=sys.stderr)
             return 2
         print("\n".join(lines))
@@ -125,6 +129,7 @@ def main():
     i = inputs.Inputs()
     for path in o.files:
         inputs.add(path, i, o.oomproof)
+    inputs.gather(i)
     written = [o.html] if o.html else [os.path.join(o.out, name) for name in ("index.html", "summary.json", "summary.md")]
     wrong = output.clash(written, i.read)
     if wrong:
@@ -135,14 +140,14 @@ def main():
               "the sources of the recovery, as lcov shows them.", "Not made yet: make coverage."),
              ("The memory bisector", "bisector.html", os.path.join(o.out, "bisector.html"),
               "step through the recovery of a batch, attempt by attempt; it runs the real code.", "Not built yet: make bisector.")]
-    summary = {"version": 1, "verdict": verdict(f) or "clean", "notes": i.notes,
+    summary = {"version": 1, "verdict": verdict(f) or ("incomplete" if i.notes else "clean"), "notes": i.notes,
                "figures": {k: {"value": v[0], "better": v[1]} for k, v in f.items()},
                "sweeps": [{k: s.get(k) for k in ("fault_points", "sites", "modes", "seconds", "proof", "parts")} for s in i.sweeps],
                "results": [{k: v for k, v in r.items() if k != "stack"} for s in i.sweeps for r in s["results"]]}
     try:
         if o.html:
             output.write(o.html, document("oomproof report", body(i, f, [], o.oomproof)))
-            return int(bool(verdict(f)))
+            return code(i, f)
         os.makedirs(o.out, exist_ok=True)
         output.write(os.path.join(o.out, "index.html"), document("oomproof report", body(i, f, links, o.oomproof)))
         output.write(os.path.join(o.out, "summary.json"), json.dumps(summary, indent=1) + "\n")
@@ -151,7 +156,7 @@ def main():
         print(f"oomproof: error: {o.html or o.out}: {e.strerror}", file=sys.stderr)
         return 7
     print(f"oomproof: {os.path.join(o.out, 'index.html')}: {headline(i, f)[2:]}", file=sys.stderr)
-    return int(bool(verdict(f)))
+    return code(i, f)
 
 
 sys.exit(main())

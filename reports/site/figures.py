@@ -1,6 +1,7 @@
 """figures.py - the numbers that two reports are compared by, and the one line that says whether all is well."""
 import os
 
+import checks
 import training
 from page import VERDICTS, number
 
@@ -17,7 +18,8 @@ def figures(i):
            "findings": (sum(len(s["findings"]) for s in i.sweeps), -1),
            "sweeps not finished": (sum(unfinished(s) for s in i.sweeps), -1),
            "sweeps not proved complete": (sum(not s["proof"] and not unfinished(s) for s in i.sweeps), -1),
-           "mutants": (len(i.mutants), 0), "mutants not caught": (sum(not m.get("caught") for m in i.mutants), -1),
+           "mutants": (len(i.mutants), 1), "mutants not caught": (sum(not m.get("caught") for m in i.mutants), -1),
+           "tests passed": (sum(t == "passed" for t in i.tests.values()), 1),
            "tests failed": (sum(t == "failed" for t in i.tests.values()), -1),
            "tests skipped": (sum(t == "skipped" for t in i.tests.values()), -1)}
     for verdict_ in VERDICTS:
@@ -25,7 +27,7 @@ def figures(i):
     for log in i.logs:
         c, name = training.cost(log), os.path.basename(log["path"])
         out[f"{name}: points dropped"] = (c["dropped"], -1)
-        out[f"{name}: retries"] = (c["retries"], 0)
+        out[f"{name}: retries"] = (c["retries"], -1)
         out[f"{name}: forward passes rolled back"] = (c["rolled_back"], -1)
         out[f"{name}: wasted forward passes"] = (c["wasted_forward"], -1)
         out[f"{name}: wasted backward passes"] = (c["wasted_backward"], -1)
@@ -46,13 +48,32 @@ def verdict(f):
     return ", ".join(f"{f[n][0]} {singular(n) if f[n][0] == 1 else n}" for n in wrong)
 
 
+def code(i, f):
+    """The command's exit code: 1 something was found wrong, 2 what was given cannot all be read or contradicts itself."""
+    return 1 if verdict(f) else 2 if i.notes else 0
+
+
+def judged(i):
+    return bool(i.sweeps or i.logs or i.tests or i.mutants or i.coverage)
+
+
+def not_tried(i):
+    """Runs at one point each that unfinished sweeps still owe."""
+    return sum(max(0, number(s.get("asked", 0)) - sum(map(checks.alone, s["results"]))) for s in i.sweeps if not s["proof"])
+
+
 def headline(i, f):
-    """✓ or ✗, and why: what is missing does not make it right."""
-    bad = verdict(f)
+    """✓ or ✗, and why: only where all that was given could be read is all well; – where nothing was judged."""
+    bad, parts = verdict(f), len(i.notes)
+    missing = f"{parts} parts are missing, cut short or contradict themselves" if parts > 1 else \
+        "one part is missing, cut short or contradicts itself" if parts else ""
     if bad:
-        return f"✗ {bad}"
-    return "✓ nothing was found wrong" + (f" in what is here, but {len(i.notes)} parts are missing or cut short" if len(i.notes) > 1 else
-                                          " in what is here, but one part is missing or cut short" if i.notes else "")
+        owed = not_tried(i)
+        bad += f"; {owed:,} runs that were asked for were not made" if owed else ""
+        return f"✗ {bad}" + (f"; {missing}" if missing else "")
+    if missing:
+        return f"✗ not complete: nothing was found wrong in what is here, but {missing}"
+    return "✓ nothing was found wrong" if judged(i) else "– nothing here was judged: it shows what ran, not whether it was right"
 
 
 def singular(name):
