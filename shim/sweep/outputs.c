@@ -12,25 +12,15 @@
 
 typedef int op_writer(FILE *, const op_sweep_file *, const op_tally *);
 
-/* What a descriptor of ours leads to (/dev/stdout) is not replaced either, whatever it is. */
-static int handed(const char *path)
-{
-    return !strncmp(path, "/dev/", 5) || !strncmp(path, "/proc/", 6);
-}
-
-int op_output_stays(const char *path)
-{
-    struct stat st;
-    return !handed(path) && (stat(path, &st) != 0 || S_ISREG(st.st_mode));
-}
-
-/* Where a chain of links ends, be there a file or not. */
+/* Where a chain of links ends, be there a file or not: 1; 0: nowhere; -1: it leads to a descriptor
+ * of ours (/dev/stdout), and what that is open on is not replaced. */
 static int place(const char *path, char out[PATH_MAX])
 {
     char folder[PATH_MAX], link[PATH_MAX];
     snprintf(out, PATH_MAX, "%s", path);
     for (int links = 0; links < 40; links++) {
         char *slash = strrchr(out, '/');
+        if (!strncmp(out, "/dev/fd/", 8) || !strncmp(out, "/proc/", 6)) return -1;
         ssize_t n = readlink(out, link, sizeof link - 1);
         if (n < 0) { /* the file itself, or what will be it: its folder may be a link */
             char *name = slash ? slash + 1 : out;
@@ -51,12 +41,24 @@ static int place(const char *path, char out[PATH_MAX])
     return 0;
 }
 
+static int handed(const char *path)
+{
+    char end[PATH_MAX];
+    return place(path, end) < 0;
+}
+
+int op_output_stays(const char *path)
+{
+    struct stat st;
+    return !handed(path) && (stat(path, &st) != 0 || S_ISREG(st.st_mode));
+}
+
 static int same(const char *a, const char *b)
 {
     struct stat x, y;
     char p[PATH_MAX], q[PATH_MAX];
     if (stat(a, &x) == 0 && stat(b, &y) == 0) return x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-    return place(a, p) && place(b, q) && !strcmp(p, q);
+    return place(a, p) > 0 && place(b, q) > 0 && !strcmp(p, q);
 }
 
 static int cannot(const char *path)
@@ -79,7 +81,7 @@ static int put(const char *path, op_writer *fn, const op_sweep_file *s, const op
     struct stat st;
     if (!op_output_stays(path))
         return filled(fopen(path, handed(path) ? "ae" : "we"), fn, s, t) ? cannot(path) : 0;
-    if (!place(path, target)) return cannot(path);
+    if (place(path, target) <= 0) return cannot(path);
     snprintf(aside, sizeof aside, "%s.XXXXXX", target);
     int fd = mkostemp(aside, O_CLOEXEC);
     if (fd < 0) return cannot(path);
