@@ -56,11 +56,22 @@ with tempfile.TemporaryDirectory() as d:
     want("merged from 2 parts" in page and page.count(">Every fault point of a step, failed: train (oom)</h2>") == 1 and
          page.count(">Every fault point of a step, failed: else (oom)</h2>") == 1, "two shards and another sweep")
 
+    # split ahead: no recovery, and no attempt of the whole
+    ahead = put("ahead.jsonl", log(1).replace('"attempts": 3', '"attempts": 2, "retries": 0, "planned": 1').replace(
+        log(1)[log(1).index('{"fragment": 1'):log(1).index('{"fragment": 2')], "").replace('"parent": 1', '"parent": 0'))
+    run, page, md = report(ahead)
+    for text in ("0 of which did not fit at first, 1 more were split ahead", "Split ahead, before any attempt, into 2 pieces", "2 attempts, split ahead, no failure",
+                 "1 more were split ahead, before they could fail"):
+        want(run.returncode == 0 and text in page, f"the page says \"{text}\": {run.stderr}")
+    want("the whole batch" not in page.partition("ul class=tree")[2], "pieces are not the whole batch")
     bad = good[:19] + [result(10, "persistent", "wrong gradient", HOSTILE)]
     run, page, md = report(put("bad.json", sweep(bad, proof=False)))
     want(run.returncode == 1 and "1 finding," in page and "NOT proved complete" in page, "a finding is the first thing on the page")
     want(scripts(page) <= SCRIPTS and "wrong gradient" in page, f"hostile names are escaped: {scripts(page) - SCRIPTS}")
     want("wrong gradient" in md and "| findings | 1 |" in md, "the markdown has the finding")
+    linked = result(10, "persistent", "leak", "https://evil.example/x www.evil.example ftp://h/ mailto:a@b")
+    _, _, links = report(put("links.json", sweep([linked])))
+    want("evil.example" in links and not re.search(r"(?i)(https?|ftp|mailto|xmpp):|www\.|(?<!\\)@", links), f"no address becomes a link: {links[:800]}")
     want(not re.search(r"(?<!\\)<(?!/?details>|/?summary>)|(?<!\\)@|\u2028", md), "and nothing in it is markup, or calls somebody")
 
     for verdict, means in re.findall(r'X\([A-Z]+, "([a-z ]+)", 1,\s+((?:"[^"]*"\s*)+)\)', open(os.path.join(

@@ -2,6 +2,7 @@
 import argparse
 import json
 import os
+import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -86,7 +87,9 @@ def markdown(i, f):
     """For a comment on a change: nothing from a file may become markup, or call somebody."""
     def plain(x):
         text = "".join(c if c.isprintable() else " " for c in str(x))
-        return "".join(f"\\{c}" if c in "\\`*_[]<>&|#@!~" else c for c in text)[:400]
+        text = "".join(f"\\{c}" if c in "\\`*_[]<>&|#@!~" else c for c in text[:400])
+        # nor a link: what would be taken for an address has its colon or its dot escaped
+        return re.sub(r"(?i)\b(https?|ftp|mailto|xmpp)(?=:)|\b(www)(?=\.)", lambda m: m[0] + "\\", text)
     lines = [f"**oomproof: {headline(i, f)}**", ""]
     lines += [f"* {mark} {plain(text)}" for mark, text in words.told(i)]
     found = [x for s in i.sweeps for x in s["findings"]]
@@ -95,7 +98,7 @@ def markdown(i, f):
         lines.append(f"  repeat: {plain(x.get('repeat'))}")
     if len(found) > 20:
         lines += ["", f"{len(found) - 20} more findings are in the report."]
-    lines += ["", "<details><summary>figures</summary>", "", "| figure | value |", "| --- | --- |"]
+    lines += ["", "<details><summary>figures</summary>", "", "Rolled back is a pass that was begun in vain, because memory ran out in it or after it.", "", "| figure | value |", "| --- | --- |"]
     lines += [f"| {plain(k)} | {v[0]} |" for k, v in f.items()]
     lines += ["", "</details>", "", *(f"> {plain(n)}" for n in i.notes[:20])]
     return "\n".join(lines) + "\n"

@@ -29,8 +29,8 @@ def figures(i):
         out[f"{name}: points dropped"] = (c["dropped"], -1)
         out[f"{name}: retries"] = (c["retries"], -1)
         out[f"{name}: forward passes rolled back"] = (c["rolled_back"], -1)
-        out[f"{name}: wasted forward passes"] = (c["wasted_forward"], -1)
-        out[f"{name}: wasted backward passes"] = (c["wasted_backward"], -1)
+        out[f"{name}: of these, forward passes that had ended"] = (c["wasted_forward"], -1)
+        out[f"{name}: backward passes rolled back"] = (c["wasted_backward"], -1)
         out[f"{name}: seconds of recovery"] = (round(c["seconds_recover"], 3), 0)
         out[f"{name}: share of time in recovery"] = (round(c["seconds_recover"] / c["seconds"], 4) if c["seconds"] else 0, 0)
     for c in i.coverage:

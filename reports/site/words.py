@@ -43,8 +43,9 @@ def told(i):
     for log in i.logs:
         c = cost(log)
         s = log["summary"] or {}
-        bad = number(s.get("exit")) != 0
-        text = (f"{c['batches']:,} batches were trained, {c['recovered']:,} of which did not fit at first: {c['trained']:,} of {c['points']:,} "
+        bad, planned = number(s.get("exit")) != 0, c["only_ahead"]
+        text = (f"{c['batches']:,} batches were trained, {c['recovered']:,} of which did not fit at first"
+                f"{f', {planned:,} more were split ahead by what was learned before' if planned else ''}: {c['trained']:,} of {c['points']:,} "
                 f"points were trained, {c['dropped']:,} left out")
         text += f"; recovery took {100 * c['seconds_recover'] / c['seconds']:.0f} % of the time" if c["seconds"] else ""
         text += "." if log["summary"] else ", when the run was stopped."
