@@ -141,7 +141,7 @@ def main():
     f = figures(i)
     links = [("Coverage, line by line", "coverage/index.html", os.path.join(o.out, "coverage/index.html"),
               "the sources of the recovery, as lcov shows them.", "Not made yet: make coverage."),
-             ("The memory bisector", "bisector.html", os.path.join(o.out, "bisector.html"),
+             ("The memory bisector", "bisector.html?report", os.path.join(o.out, "bisector.html"),
               "step through the recovery of a batch, attempt by attempt; it runs the real code.", "Not built yet: make bisector.")]
     summary = {"version": 1, "verdict": verdict(f) or ("incomplete" if i.notes else "clean"), "notes": i.notes,
                "figures": {k: {"value": v[0], "better": v[1]} for k, v in f.items()},
