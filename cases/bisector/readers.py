@@ -44,6 +44,51 @@ def widths(p, folder):
         p.c.picture(os.path.join(folder, f"bisector-{name}.png"))
 
 
+def recorded(p):
+    """The player stays with its batch: it lies over nothing of the recorded run, wherever the page is scrolled to."""
+    for width in (1280, 390):
+        p.c.size(width, 700, width < 500)
+        p.open("budget=8&seed=7")
+        for block in ("start", "center", "end"):
+            over = p.js("""(block => { const log = document.querySelector('[aria-labelledby=h_log]');
+                log.scrollIntoView({block, behavior: 'instant'}); const a = log.getBoundingClientRect();
+                return [...document.querySelectorAll('#player, #player .buttons')].some(e => { const b = e.getBoundingClientRect();
+                  return b.height && b.bottom > a.top + 1 && b.top < a.bottom - 1; }); })(%r)""" % block)
+            p.want(not over, f"{width} pixels, {block}: the player lies over the recorded run")
+        p.js("scrollTo(0, document.getElementById('tree').getBoundingClientRect().top + scrollY)")
+        seen = p.js("(b => b.top >= 0 && b.bottom <= innerHeight)(document.getElementById('next').getBoundingClientRect())")
+        p.want(seen, f"{width} pixels: at the tree its buttons are in reach")
+
+
+def invalid(p):
+    """What is given and cannot be is said beside its control."""
+    p.c.size(1280, 900)
+    said = "(id => { const s = document.getElementById(id).closest('label').querySelector('.said'); return s ? s.textContent : ''; })"
+    p.open()
+    for control, text, n in (("scenes", "99", 12), ("scenes", "", 6), ("seed", "-3", 0), ("chunk", "2.5", 3)):
+        p.set("#" + control, text)
+        got = p.js(f"{said}('{control}')")
+        p.want(f": {n} is taken" in got, f"{control} of \"{text}\": {got}")
+    p.set("#scenes", "5")
+    p.want(p.js(f"{said}('scenes')") == "", "nothing is said where it can be")
+    p.open("scenes=x&budget=500&halo=7&heavy=3&column=9&bug=2&seed=<b>")
+    for control, text in (("scenes", ""), ("budget", "96 is nearest"), ("halo", "ignored"), ("column", "ignored"), ("bug", "")):
+        got = p.js(f"{said}('{control}')")
+        p.want(text in got and (text or not got or control == "scenes"), f"{control} of the address: {got}")
+    p.want("ignored" in p.js("document.querySelector('[aria-label=\"scene sizes\"] .said').textContent"), "a choice that there is not")
+    p.want(p.js("document.querySelectorAll('.said b').length") == 0, "and no markup")
+
+
+def back(p):
+    """Alone, it leads to no report."""
+    p.open()
+    p.want(p.js("document.getElementById('back').hidden"), "alone there is no way back")
+    url, p.url = p.url, p.url + "?report"
+    p.open()
+    p.want(not p.js("document.getElementById('back').hidden"), "opened from the report there is")
+    p.url = url
+
+
 def keyboard(p):
     """Tab reaches everything that can be used, and what has the focus shows it."""
     p.c.size(1280, 900)
@@ -87,6 +132,9 @@ def main(path, folder):
     os.makedirs(folder, exist_ok=True)
     widths(p, folder)
     keyboard(p)
+    recorded(p)
+    invalid(p)
+    back(p)
     without_scripts(p, folder)
     alone(p, path)
     p.end()

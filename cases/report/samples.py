@@ -53,11 +53,14 @@ def result(point, mode="once", verdict="recovered exactly", site="net/a", **more
                 **more)
 
 
-def sweep(results, command="train", proof=True):
+def sweep(results, command="train", proof=True, **more):
+    """What a sweep of these results writes."""
     bad = [dict(r, why=HOSTILE, repeat="oomproof sweep " + HOSTILE) for r in results if "recovered" not in r["verdict"]]
-    return json.dumps({"fault_points": 10, "sites": 2, "modes": ["once", "persistent"], "verdicts": {}, "findings": bad,
-                       "results": results, "command": command, "options": "", "runs": len(results), "seconds": 1.5,
-                       "proof": proof})
+    alone = [r for r in results if "budget" not in r and "second_site" not in r]
+    counts = {v: sum(r["verdict"] == v for r in results) for v in {r["verdict"] for r in results}}
+    return json.dumps({"fault_points": len({r["point"] for r in alone}), "sites": len({r["site"] for r in alone}),
+                       "modes": ["once", "persistent"], "verdicts": counts, "findings": bad, "results": results, "command": command,
+                       "options": "", "asked": len(alone), "runs": len(results), "seconds": 1.5, "finished": True, "proof": proof} | more)
 
 
 def log(batches, summary=True):

@@ -37,15 +37,12 @@ def schemas():
 
 
 def validators(found):
-    """One schema refers to another by its name; how that is looked up changed between versions of the library."""
-    try:
-        from referencing import Registry, Resource
-        known = Registry().with_resources((s["$id"], Resource.from_contents(s)) for s in found.values())
-        return {n: jsonschema.Draft202012Validator(s, registry=known) for n, s in found.items()}
-    except (ImportError, TypeError):  # before 4.18
-        store = {s["$id"]: s for s in found.values()}
-        return {n: jsonschema.Draft202012Validator(s, resolver=jsonschema.RefResolver(s["$id"], s, store=store))
-                for n, s in found.items()}
+    """Each by itself: a schema refers to no other file, so that any validator can use it. What a sweep and a summary share is the same."""
+    want(all(found["summary"]["$defs"][n] == found["sweep"]["$defs"][n] for n in ("verdict", "result")), "the summary's results are a sweep's")
+    for name, s in found.items():
+        refs = [x["$ref"] for _, x in places(s) if isinstance(x.get("$ref"), str)]
+        want(all(r.startswith("#/$defs/") for r in refs), f"{name} refers to another file: {refs}")
+    return {n: jsonschema.Draft202012Validator(s) for n, s in found.items()}
 
 
 def no_constant(word):

@@ -2,12 +2,13 @@
 import argparse
 import json
 import os
-import platform
+import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import compare  # noqa: E402
 import inputs  # noqa: E402
+import output  # noqa: E402
 import proofs  # noqa: E402
 import reached  # noqa: E402
 import surroundings  # noqa: E402
@@ -15,58 +16,8 @@ import sweeps  # noqa: E402
 import timeline  # noqa: E402
 import training  # noqa: E402
 import words  # noqa: E402
-from page import VERDICTS, document, esc, number, table  # noqa: E402
-
-
-def figures(i):
-    """name -> (value, 1: more is better, -1: less is, 0: neither)."""
-    results = [r for s in i.sweeps for r in s["results"]]
-    out = {"fault points": (sum(number(s.get("fault_points", 0)) for s in i.sweeps), 0),
-           "sweep runs": (len(results), 0),
-           "findings": (sum(len(s["findings"]) for s in i.sweeps), -1),
-           "sweeps not proved complete": (sum(not s["proof"] for s in i.sweeps), -1),
-           "mutants": (len(i.mutants), 0), "mutants not caught": (sum(not m.get("caught") for m in i.mutants), -1),
-           "tests failed": (sum(t == "failed" for t in i.tests.values()), -1),
-           "tests skipped": (sum(t == "skipped" for t in i.tests.values()), -1)}
-    for verdict_ in VERDICTS:
-        out[f"verdict {verdict_}"] = (sum(r.get("verdict") == verdict_ for r in results), 0)
-    for log in i.logs:
-        c, name = training.cost(log), os.path.basename(log["path"])
-        out[f"{name}: points dropped"] = (c["dropped"], -1)
-        out[f"{name}: retries"] = (c["retries"], 0)
-        out[f"{name}: forward passes rolled back"] = (c["rolled_back"], -1)
-        out[f"{name}: wasted forward passes"] = (c["wasted_forward"], -1)
-        out[f"{name}: wasted backward passes"] = (c["wasted_backward"], -1)
-        out[f"{name}: seconds of recovery"] = (round(c["seconds_recover"], 3), 0)
-        out[f"{name}: share of time in recovery"] = (round(c["seconds_recover"] / c["seconds"], 4) if c["seconds"] else 0, 0)
-    for c in i.coverage:
-        for kind, (ran, of) in c["total"].items():
-            out[f"coverage: {kind} not run"] = (of - ran, -1)
-        out["coverage: exclusions"] = (len(c["exclusions"]), -1)
-    for x in i.lines:
-        out["lines that no fault reached"] = (sum(len(f["never"]) for f in x["files"].values()), -1)
-    return out
-
-
-def verdict(f):
-    wrong = [n for n in ("findings", "sweeps not proved complete", "mutants not caught", "tests failed", "coverage: lines not run",
-                         "coverage: functions not run", "coverage: branches not run") if f.get(n, (0,))[0]]
-    return ", ".join(f"{f[n][0]} {singular(n) if f[n][0] == 1 else n}" for n in wrong)
-
-
-def headline(i, f):
-    """✓ or ✗, and why: what is missing does not make it right."""
-    bad = verdict(f)
-    if bad:
-        return f"✗ {bad}"
-    return "✓ nothing was found wrong" + (f" in what is here, but {len(i.notes)} parts are missing or cut short" if len(i.notes) > 1 else
-                                          " in what is here, but one part is missing or cut short" if i.notes else "")
-
-
-def singular(name):
-    for noun in ("findings", "sweeps", "mutants", "tests", "lines", "functions", "branches"):
-        name = name.replace(noun, noun[:-2] if noun == "branches" else noun[:-1])
-    return name
+from figures import code, figures, headline, verdict  # noqa: E402
+from page import document, esc, table  # noqa: E402
 
 
 def fixtures(i):
@@ -110,8 +61,11 @@ def parts(i, links):
     return out
 
 
+KIND = {"✓": "good", "✗": "bad", "–": "none"}
+
+
 def body(i, f, links, oomproof):
-    bad, of = verdict(f), parts(i, links)
+    of = parts(i, links)
     of.append(("figures", "Figures", "The numbers that oomproof report --compare compares.", "<details><summary>All figures</summary>"
                + table(["figure", "value"], [[k, v[0]] for k, v in f.items()]) + "</details>"))
     of.append(("surroundings", "Made with", "The machine and the programs that this page was made with.",
@@ -122,8 +76,8 @@ def body(i, f, links, oomproof):
     nav = "".join(f'<li><a href="#{name}">{esc(title)}</a></li>' for name, title, _, _ in of)
     return "".join([
         "<header><h1>Does training survive running out of GPU memory?</h1>", words.intro(i),
-        f'<p class="verdict {"bad" if bad else "good"}">{esc(headline(i, f))}</p>',
-        words.facts(i), f"<h3>What is missing here</h3>{missing}" if missing else "",
+        f'<p class="verdict {KIND[headline(i, f)[0]]}">{esc(headline(i, f))}</p>',
+        f"<h3>What is missing here</h3>{missing}" if missing else "", words.facts(i),
         f"</header><nav aria-label='sections'><ul>{nav}</ul></nav><main>",
         *(f'<section><h2 id="{name}">{esc(title)}</h2><p class=what>{esc(what)}</p>{markup}</section>' for name, title, what, markup in of),
         "</main>", sweeps.code() if i.sweeps else "", timeline.code() if i.traces else ""])
@@ -133,7 +87,9 @@ def markdown(i, f):
     """For a comment on a change: nothing from a file may become markup, or call somebody."""
     def plain(x):
         text = "".join(c if c.isprintable() else " " for c in str(x))
-        return "".join(f"\\{c}" if c in "\\`*_[]<>&|#@!~" else c for c in text)[:400]
+        text = "".join(f"\\{c}" if c in "\\`*_[]<>&|#@!~" else c for c in text[:400])
+        # nor a link: what would be taken for an address has its colon or its dot escaped
+        return re.sub(r"(?i)\b(https?|ftp|mailto|xmpp)(?=:)|\b(www)(?=\.)", lambda m: m[0] + "\\", text)
     lines = [f"**oomproof: {headline(i, f)}**", ""]
     lines += [f"* {mark} {plain(text)}" for mark, text in words.told(i)]
     found = [x for s in i.sweeps for x in s["findings"]]
@@ -142,35 +98,29 @@ def markdown(i, f):
         lines.append(f"  repeat: {plain(x.get('repeat'))}")
     if len(found) > 20:
         lines += ["", f"{len(found) - 20} more findings are in the report."]
-    lines += ["", "<details><summary>figures</summary>", "", "| figure | value |", "| --- | --- |"]
+    lines += ["", "<details><summary>figures</summary>", "", "Rolled back is a pass that was begun in vain, because memory ran out in it or after it.", "", "| figure | value |", "| --- | --- |"]
     lines += [f"| {plain(k)} | {v[0]} |" for k, v in f.items()]
     lines += ["", "</details>", "", *(f"> {plain(n)}" for n in i.notes[:20])]
     return "\n".join(lines) + "\n"
-
-
-def write(path, text):
-    aside = f"{path}.{os.getpid()}.tmp"
-    with open(aside, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(aside, path)
 
 
 def main():
     p = argparse.ArgumentParser(
         prog="oomproof report", description="One page from what sweeps, runs, traces, tests and mutants left: sweep JSON (shards of "
         "one sweep are merged), logs of pointtrain, traces, JUnit files, results of mutants, recordings, coverage, lines by fault, or folders of these.",
-        epilog="exit codes: 0 nothing was found wrong, 1 something was (or, with --compare, got worse), 2 usage or bad input, "
+        epilog="exit codes: 0 nothing was found wrong, 1 something was (or, with --compare, got worse), 2 usage, or an input is missing, "
+        "cut short or contradicts itself (the page is written all the same, and says which), "
         "7 the page cannot be written")
     p.add_argument("files", nargs="*", metavar="FILE")
     p.add_argument("-o", dest="out", default="oomproof-report", metavar="FOLDER", help="index.html, summary.json, summary.md go there")
     p.add_argument("--html", metavar="PAGE", help="only the page, to this file")
-    p.add_argument("--compare", nargs=2, metavar=("OLD", "NEW"), help="two sweep JSONs, or two summary.json: what got better or worse")
+    p.add_argument("--compare", nargs=2, metavar=("OLD", "NEW"), help="sweep JSONs or summary.json: what got better or worse")
     p.add_argument("--oomproof", default="oomproof", help=argparse.SUPPRESS)
     o = p.parse_args()
     if o.compare:
         try:
-            lines, worse = compare.compare(*o.compare, VERDICTS)
-        except (OSError, ValueError) as e:
+            lines, worse = compare.compare(*o.compare)
+        except (OSError, ValueError, RecursionError) as e:
             print(f"oomproof: error: --compare: {e}", file=sys.stderr)
             return 2
         print("\n".join(lines))
@@ -182,28 +132,34 @@ def main():
     i = inputs.Inputs()
     for path in o.files:
         inputs.add(path, i, o.oomproof)
+    inputs.gather(i)
+    written = [o.html] if o.html else [os.path.join(o.out, name) for name in ("index.html", "summary.json", "summary.md")]
+    wrong = output.clash(written, i.read)
+    if wrong:
+        print(f"oomproof: error: {wrong}", file=sys.stderr)
+        return 2
     f = figures(i)
     links = [("Coverage, line by line", "coverage/index.html", os.path.join(o.out, "coverage/index.html"),
               "the sources of the recovery, as lcov shows them.", "Not made yet: make coverage."),
-             ("The memory bisector", "bisector.html", os.path.join(o.out, "bisector.html"),
+             ("The memory bisector", "bisector.html?report", os.path.join(o.out, "bisector.html"),
               "step through the recovery of a batch, attempt by attempt; it runs the real code.", "Not built yet: make bisector.")]
-    summary = {"version": 1, "verdict": verdict(f) or "clean", "notes": i.notes,
+    summary = {"version": 1, "verdict": verdict(f) or ("incomplete" if i.notes else "clean"), "notes": i.notes,
                "figures": {k: {"value": v[0], "better": v[1]} for k, v in f.items()},
                "sweeps": [{k: s.get(k) for k in ("fault_points", "sites", "modes", "seconds", "proof", "parts")} for s in i.sweeps],
                "results": [{k: v for k, v in r.items() if k != "stack"} for s in i.sweeps for r in s["results"]]}
     try:
         if o.html:
-            write(o.html, document("oomproof report", body(i, f, [], o.oomproof)))
-            return int(bool(verdict(f)))
+            output.write(o.html, document("oomproof report", body(i, f, [], o.oomproof)))
+            return code(i, f)
         os.makedirs(o.out, exist_ok=True)
-        write(os.path.join(o.out, "index.html"), document("oomproof report", body(i, f, links, o.oomproof)))
-        write(os.path.join(o.out, "summary.json"), json.dumps(summary, indent=1) + "\n")
-        write(os.path.join(o.out, "summary.md"), markdown(i, f))
+        output.write(os.path.join(o.out, "index.html"), document("oomproof report", body(i, f, links, o.oomproof)))
+        output.write(os.path.join(o.out, "summary.json"), json.dumps(summary, indent=1) + "\n")
+        output.write(os.path.join(o.out, "summary.md"), markdown(i, f))
     except OSError as e:
         print(f"oomproof: error: {o.html or o.out}: {e.strerror}", file=sys.stderr)
         return 7
     print(f"oomproof: {os.path.join(o.out, 'index.html')}: {headline(i, f)[2:]}", file=sys.stderr)
-    return int(bool(verdict(f)))
+    return code(i, f)
 
 
 sys.exit(main())

@@ -3,26 +3,40 @@ short or damaged is read as far as it goes, and said."""
 import glob
 import json
 import os
+import stat
 import subprocess
 import xml.etree.ElementTree as xml
+
+import checks
 
 
 class Inputs:
     def __init__(self):
         self.sweeps, self.logs, self.traces, self.mutants, self.fixtures, self.lines = [], [], [], [], [], []
-        self.coverage, self.read, self.tests, self.notes = [], [], {}, []
+        self.coverage, self.read, self.tests, self.notes, self.suites = [], [], {}, [], []
 
     def note(self, text):
         self.notes.append(text)
 
 
-def read_text(path, into):
+MOST = 256 << 20  # bytes of one file: a sweep of 10,000 points has 8 MB, a log of a day some
+
+
+def contents(path, into, most=MOST):
+    """The bytes of a regular file that is not too large, or None and a note: a pipe or a device could keep us for ever."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as f:
-            return f.read()
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as f:
+            if not stat.S_ISREG(os.fstat(f.fileno()).st_mode):
+                into.note(f"{path}: neither a file nor a folder; copy what it holds into a file first")
+                return None
+            data = f.read(most + 1)
     except OSError as e:
-        into.note(f"{path}: {e.strerror}")
-        return ""
+        into.note(f"{path}: {e.strerror}: that part is missing")
+        return None
+    if len(data) > most:
+        into.note(f"{path}: larger than {most >> 20} MiB, which is the most that is read of one file; left out")
+        return None
+    return data
 
 
 def json_lines(path, text, into):
@@ -52,7 +66,8 @@ def sound(row):
         return None
     if any(not isinstance(row.get(k, ""), str) for k in TEXTS):
         return None
-    if any(isinstance(row.get(k, 0), bool) or not isinstance(row.get(k, 0), int) for k in NUMBERS):
+    if any(isinstance(row.get(k, 0), bool) or not isinstance(row.get(k, 0), int) or
+           not -2 < row.get(k, 0) < checks.MOST for k in NUMBERS):
         return None
     return row
 
@@ -68,29 +83,29 @@ def add_sweep(path, text, into):
         sweep[name] = [r for r in rows if sound(r)] if isinstance(rows, list) else []
         if sweep[name] != rows:
             into.note(f"{path}: what is no result among its {name} is left out: the file is damaged")
-    if not isinstance(sweep.get("modes", []), list) or not all(isinstance(sweep.get(k, 0), (int, float)) for k in
-                                                               ("seconds", "fault_points", "sites")):
-        into.note(f"{path}: its modes or figures are not what a sweep writes: the file is damaged, and left out")
+    for name, empty in (("results", []), ("findings", []), ("modes", []), ("seconds", 0), ("proof", False)):
+        sweep.setdefault(name, empty)
+    odd = checks.figures(sweep)
+    if odd:
+        into.note(f"{path}: {odd}: the file is damaged, and left out")
         return
-    if not sweep.get("proof"):
+    for what in checks.sweep(sweep):
+        into.note(f"{path} contradicts itself: {what}")
+    if sweep.get("finished", True) is not True and not sweep["results"]:
+        into.note(f"{path}: the sweep has not finished: it is still running, or it was killed; none of its runs are here")
+    elif not sweep.get("proof"):
         into.note(f"{path}: the sweep is not proved complete: it was stopped, or was of a part of the points")
     for same in into.sweeps:  # shards of one sweep have the same points
         if "command" in sweep and all(same.get(k) == sweep.get(k) for k in ("fault_points", "sites", "command", "options")):
-            known = {key(r) for r in same["results"]}
-            same["results"] += [r for r in sweep.get("results", []) if key(r) not in known]
-            same["findings"] += [r for r in sweep.get("findings", []) if key(r) not in known]
+            known = {checks.key(r) for r in same["results"]}
+            same["results"] += [r for r in sweep.get("results", []) if checks.key(r) not in known]
+            same["findings"] += [r for r in sweep.get("findings", []) if checks.key(r) not in known]
             same["seconds"] += sweep.get("seconds", 0)
             same["proof"] = bool(same["proof"] and sweep.get("proof"))
             same["parts"].append(path)
             return
-    for name, empty in (("results", []), ("findings", []), ("modes", []), ("seconds", 0), ("proof", False)):
-        sweep.setdefault(name, empty)
     sweep["parts"] = [path]
     into.sweeps.append(sweep)
-
-
-def key(r):
-    return (r.get("point"), r.get("mode"), r.get("fault"), r.get("second_site"), r.get("budget"))
 
 
 def add_log(path, text, into):
@@ -98,6 +113,8 @@ def add_log(path, text, into):
     log = {"path": path, "batches": [r for r in rows if "batch" in r],
            "validations": [r["validation"] for r in rows if isinstance(r.get("validation"), dict)],
            "summary": next((r["summary"] for r in rows if isinstance(r.get("summary"), dict)), None)}
+    for what in checks.log(log["batches"], log["summary"]):
+        into.note(f"{path}: {what}")
     if log["summary"] is None:
         into.note(f"{path} has no summary: the run was stopped before its end, after {len(log['batches'])} batches")
     into.logs.append(log)
@@ -144,28 +161,64 @@ def add_junit(path, text, into):
     except xml.ParseError:
         into.note(f"{path} is not whole: the tests were stopped")
         return
+    of = {}
     for case in root.iter("testcase"):
-        bad = case.find("failure") is not None or case.find("error") is not None
-        into.tests[case.get("name", "")] = "failed" if bad else "skipped" if case.find("skipped") is not None else "passed"
+        wrong = case.find("failure") is not None or case.find("error") is not None
+        state = "failed" if wrong else "skipped" if case.find("skipped") is not None else "passed"
+        worst(of, case.get("name", ""), state)
+    if not of:
+        into.note(f"{path}: no test in it")
+    into.suites.append((root.get("name") or next((s.get("name") for s in root.iter("testsuite")), ""), of))
+
+
+def worst(of, name, state):
+    """Of two results of one test the worse one is told."""
+    order = ("passed", "skipped", "failed")
+    of[name] = max(of.get(name, state), state, key=order.index)
+
+
+def gather(into):
+    """When all is read: the tests, but for those of a sweep that is here as JSON, which would count twice."""
+    said = {"".join(c if " " <= c <= "~" else "?" for c in f"point {r.get('point')} {r.get('site')} {r.get('fault')} {r.get('mode')}")
+            for s in into.sweeps for r in s["results"]}
+    said |= {f"budget {r['budget']} any {r.get('fault')} budget" for s in into.sweeps for r in s["results"] if "budget" in r}
+    for suite, of in into.suites:
+        if suite == "oomproof sweep" and of and said.issuperset(of):
+            continue
+        for name, state in of.items():
+            worst(into.tests, name, state)
+
+
+def own(path):
+    """A summary of an earlier report, which lies where reports go."""
+    if os.path.basename(path) != "summary.json":
+        return False
+    try:
+        with open(path, "rb") as f:
+            return f.read(32).startswith(b'{\n "version": 1,')
+    except OSError:
+        return False
 
 
 def add(path, into, oomproof="oomproof"):
     if os.path.isdir(path):
+        before = len(into.read)
         for inside in sorted(glob.glob(os.path.join(glob.escape(path), "*"))):
             if inside.endswith((".json", ".oomt", ".jsonl")):
-                add(inside, into, oomproof)
-        return
-    try:
-        with open(path, "rb") as f:
-            head = f.read(64)
-    except OSError as e:
-        into.note(f"{path}: {e.strerror}: that part was not run")
+                if not own(inside):
+                    add(inside, into, oomproof)
+        if len(into.read) == before:
+            into.note(f"{path}: nothing in this folder is read (*.json, *.jsonl, *.oomt)")
         return
     into.read.append(path)
+    whole = contents(path, into)
+    if whole is None:
+        return
+    head = whole[:64]
     if head[:8] in (b"opptrace", b"ecartppo"):
         add_trace(path, into, oomproof)
         return
-    text = read_text(path, into)
+    text = whole.decode("utf-8", "replace")
     if head.startswith(b"<?xml"):
         add_junit(path, text, into)
     elif head.startswith(b'{"fault_points"'):

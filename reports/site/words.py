@@ -1,4 +1,5 @@
 """words.py - what was tried and what came of it, in sentences: the top of the page and the comment on a change."""
+from checks import alone
 from page import esc, number
 from proofs import whole
 from training import cost
@@ -15,8 +16,10 @@ def of_sweep(s):
         loss = sum(r.get("verdict") == "recovered with declared loss" for r in results)
         refused = sum(r.get("verdict") == "refused cleanly" for r in results)
         ways = len({(r.get("fault"), r.get("mode")) for r in results})
-        text = (f"{points:,} calls of a training step that can fail were made to fail, in {ways} way{'s' if ways != 1 else ''}: "
-                f"{len(results):,} runs. {exact:,} ended as if nothing had failed")
+        how = f"in {ways} way{'s' if ways != 1 else ''}" if len(results) == points * ways else "not each in all ways"
+        of, owed = number(s.get("fault_points")), max(0, number(s.get("asked")) - sum(map(alone, results)))
+        text = (f"{points:,}{f' of {of:,}' if of > points else ''} calls of a training step that can fail were made to fail, {how}: "
+                f"{len(results):,} runs{f'; {owed:,} runs that were asked for are missing' if owed else ''}. {exact:,} ended as if nothing had failed")
         text += f", {loss:,} left out points that could not fit, by name" if loss else ""
         text += f", {refused:,} stopped with the cause" if refused else ""
         bad = len([f for f in s["findings"] if "budget" not in f])
@@ -40,8 +43,9 @@ def told(i):
     for log in i.logs:
         c = cost(log)
         s = log["summary"] or {}
-        bad = number(s.get("exit")) != 0
-        text = (f"{c['batches']:,} batches were trained, {c['recovered']:,} of which did not fit at first: {c['trained']:,} of {c['points']:,} "
+        bad, planned = number(s.get("exit")) != 0, c["only_ahead"]
+        text = (f"{c['batches']:,} batches were trained, {c['recovered']:,} of which did not fit at first"
+                f"{f', {planned:,} more were split ahead by what was learned before' if planned else ''}: {c['trained']:,} of {c['points']:,} "
                 f"points were trained, {c['dropped']:,} left out")
         text += f"; recovery took {100 * c['seconds_recover'] / c['seconds']:.0f} % of the time" if c["seconds"] else ""
         text += "." if log["summary"] else ", when the run was stopped."
@@ -49,8 +53,9 @@ def told(i):
     if i.fixtures:
         states = [i.tests.get(f"field.{x['name']}") or i.tests.get(x["name"]) for x in i.fixtures]
         bad, ran = states.count("failed"), states.count("passed") + states.count("failed")
-        out.append((BAD if bad else GOOD if ran else NONE, f"{len(i.fixtures)} failures recorded in the field: {ran} were made to happen again, "
-                    f"{bad or 'none'} of which ended otherwise than expected."))
+        out.append((BAD if bad else GOOD if ran else NONE, f"{len(i.fixtures)} failures recorded in the field: " + (
+            f"{ran} were made to happen again, {bad or 'none'} of which ended otherwise than expected." if ran else
+            "not replayed here, so whether they are recovered from is not known.")))
     others = [t for name, t in i.tests.items() if not name.startswith("field.")]
     if others:
         bad = others.count("failed")

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "launch.h"
 #include "sweep/ended.h"
+#include "sweep/outputs.h"
 #include "sweep/plan.h"
 #include "sweep/stop.h"
 #include "table.h"
@@ -224,17 +225,6 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
     return remove(path);
 }
 
-static int write_to(const char *path, int (*fn)(FILE *, const op_sweep_file *, const op_tally *),
-                    const op_sweep_file *s, const op_tally *t)
-{
-    FILE *f = path ? fopen(path, "we") : NULL;
-    if (!path) return 0;
-    int bad = !f || fn(f, s, t);
-    if (f && fclose(f) != 0) bad = 1;
-    if (bad) fprintf(stderr, "oomproof: error: %s cannot be written: %s\n", path, strerror(errno));
-    return bad;
-}
-
 static void *share(const char *path, size_t bytes)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -279,10 +269,37 @@ static op_sweep_file *so_far(const op_sweep_file *s, const char *keep)
     return own;
 }
 
+/* The outputs, before anything runs: they are neither what is read nor what the runs share. */
+static int begin(const op_sweep_options *o, const op_sweep_file *s, const op_tally *t)
+{
+    int n = 0, words = 0;
+    while (o->command[words]) words++;
+    const char **in = calloc((size_t)words + 3, sizeof *in);
+    if (!in) return 7;
+    for (int i = 0; i < words; i++)
+        if (i || strchr(o->command[i], '/')) in[n++] = o->command[i];
+    if (o->compare && strchr(o->compare, '/')) in[n++] = o->compare;
+    in[n++] = shared_path;
+    in[n++] = stats_path;
+    int code = op_outputs_begin(o, in, n, s, t);
+    free(in);
+    return code;
+}
+
+/* The page is made from the JSON, in the sweep's own folder if the user's is none to read again. */
+static int page(const op_sweep_options *o, const op_sweep_file *s, const op_tally *t)
+{
+    char json[600];
+    op_sweep_options own = {.json = json};
+    snprintf(json, sizeof json, "%s/sweep.json", s->folder);
+    if (o->json && op_output_stays(o->json)) return !op_report_page(o->json, o->html);
+    return !op_outputs_end(&own, s, t) && !op_report_page(json, o->html);
+}
+
 int op_sweep_command(int argc, char **argv)
 {
     op_sweep_options o;
-    static char folder[512], command[2000], again[1000], asked[3072], page[600];
+    static char folder[512], command[2000], again[1000], asked[3072];
     op_tally t = {.again = again, .command = command};
     double began = now();
     int code = op_sweep_read_options(argc, argv, &o);
@@ -326,11 +343,16 @@ int op_sweep_command(int argc, char **argv)
     memcpy(s->folder, folder, sizeof folder);
     for (int kind = 0; kind < OP_FAULTS; kind++)
         if (o.kinds >> kind & 1) op_plan_calls(s, &o, (op_fault)kind);
-    code = reference(s, stats, &o);
+    const int had = s->nresults;
+    s->nresults = 0; /* of what a resumed sweep found the points are not known yet */
+    code = begin(&o, s, &t);
+    s->nresults = had;
+    if (code == 0) code = reference(s, stats, &o);
     if (code == 0 && !op_stopped && o.point > s->npoints)
         code = op_usage("--point: the step has fewer fault points", "");
     if (code == 0 && !op_stopped) {
         op_plan(s, &o);
+        t.asked = op_plan_asked(s, &o);
         if (o.budget)
             by_run(s, &o, -1, OP_BUDGET, OP_FAULT_OOM);
         else if (o.point)
@@ -347,12 +369,9 @@ int op_sweep_command(int argc, char **argv)
         t.seconds = now() - began;
         op_tally_up(s, &t);
         op_print_tally(stderr, s, &t);
-        snprintf(page, sizeof page, "%s/sweep.json", folder);
-        if (o.html && !o.json) o.json = page;
-        code = write_to(o.json, op_write_json, s, &t) | write_to(o.junit, op_write_junit, s, &t)
-                   ? 7
-                   : t.findings || !t.proved;
-        if (code < 2 && o.html && op_report_page(o.json, o.html)) code = 7;
+        t.finished = !op_stopped;
+        code = op_outputs_end(&o, s, &t) ? 7 : t.findings || !t.proved;
+        if (code < 2 && o.html && !page(&o, s, &t)) code = 7;
     }
     if (!o.keep) nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     if (op_stopped) op_stop_end();

@@ -76,6 +76,17 @@ void op_plan(op_sweep_file *s, const op_sweep_options *o)
             s->skip[s->result[i].point] |= (uint16_t)OP_RUN(s->result[i].fault, s->result[i].mode);
 }
 
+int op_plan_asked(const op_sweep_file *s, const op_sweep_options *o)
+{
+    int n = 0, from = o->point ? o->point - 1 : 0;
+    for (int i = 0; i < s->nresults; i++) n += s->result[i].point >= 0 && s->result[i].second < 0;
+    for (int k = from; k < (o->point ? o->point : s->npoints) && !o->budget; k++)
+        for (int run = 0; run < 2 * OP_FAULTS && (k - from) % o->shards == o->shard; run++)
+            n += (o->mode_of[run / 2] >> run % 2 & 1) && (s->point[k].kinds >> run / 2 & 1) &&
+                 !(s->skip[k] & OP_RUN(run / 2, run % 2));
+    return n;
+}
+
 /* A pair counts when the run of its first fault has ended too: that one waits for its pairs. */
 static int whole(const op_sweep_file *s, const op_result *r, int budgets)
 {

@@ -9,6 +9,9 @@ void op_plan_calls(op_sweep_file *s, const op_sweep_options *o, op_fault kind);
 
 /* After the reference: marks in s->skip what is not wanted. */
 void op_plan(op_sweep_file *s, const op_sweep_options *o);
+/* After that: how many runs at one point each there will be, with those of a sweep that is resumed;
+ * neither pairs nor budgets, whose number is not known before. */
+int op_plan_asked(const op_sweep_file *s, const op_sweep_options *o);
 
 /* Before the reference, of what an earlier sweep left: drops the runs that had not ended. 0; 2 and
  * a message: it is of another sweep. Runs of a program that marks no steps count once all have

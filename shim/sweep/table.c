@@ -195,17 +195,18 @@ int op_write_json(FILE *f, const op_sweep_file *s, const op_tally *t)
     fputs(",\"options\":", f);
     op_json_text(f, t->again);
     fprintf(f,
-            ",\n\"runs\":%d,\"pairs\":%d,\"pruned\":%d,\"checked\":%d,\"fork\":%s,\"seconds\":%.3f,"
-            "\"proof\":%s}\n",
-            t->runs, t->pairs, t->pruned, t->checked, t->fork ? "true" : "false", t->seconds,
-            t->proved ? "true" : "false");
+            ",\n\"asked\":%d,\"runs\":%d,\"pairs\":%d,\"pruned\":%d,\"checked\":%d,\"fork\":%s,"
+            "\"seconds\":%.3f,\"finished\":%s,\"proof\":%s}\n",
+            t->asked, t->runs, t->pairs, t->pruned, t->checked, t->fork ? "true" : "false",
+            t->seconds, t->finished ? "true" : "false", t->proved ? "true" : "false");
     return ferror(f) || fflush(f) != 0;
 }
 
 int op_write_junit(FILE *f, const op_sweep_file *s, const op_tally *t)
 {
     op_junit_open(f, &(op_junit_suite){.name = "oomproof sweep",
-                                       .tests = t->runs,
+                                       .tests = t->runs + !t->finished,
+                                       .errors = !t->finished,
                                        .failures = t->findings,
                                        .seconds = t->seconds});
     for (int i = 0; i < s->nresults; i++) {
@@ -227,5 +228,9 @@ int op_write_junit(FILE *f, const op_sweep_file *s, const op_tally *t)
         }
         fputs("</testcase>\n", f);
     }
+    if (!t->finished)
+        fputs("<testcase classname=\"sweep\" name=\"the whole sweep\"><error message=\"not "
+              "finished\">it is still running, or it was stopped or killed</error></testcase>\n",
+              f);
     return op_junit_close(f);
 }

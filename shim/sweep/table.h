@@ -6,6 +6,8 @@
 
 typedef struct op_tally {
     int points, sites, runs, pruned, checked, findings, pairs;
+    int asked;    /* runs at one point each that are to be made; 0: not known yet */
+    int finished; /* no signal stopped it */
     int verdict[OP_FAULTS][OP_MODES][OP_VERDICT_COUNT];
     double seconds;
     int fork, proved;  /* proved: the run after the last point fired nothing */

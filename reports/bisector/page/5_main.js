@@ -10,13 +10,28 @@ const whole = (text, least, most, otherwise) => {
 };
 const radio = name => Number(document.querySelector(`input[name=${name}]:checked`).value);
 
+/* Beside a control, what was not taken as it was given; nothing where all was. */
+function say(control, text) {
+  const place = control.closest(".choice, label");
+  let said = place.querySelector(".said");
+  if (!said && text) place.append(said = element("span", { class: "said", role: "status" }));
+  if (said) said.textContent = text;
+}
+
+function asked(id, least, most, otherwise) {
+  const input = $(id), n = whole(input.value, least, most, otherwise);
+  const right = !input.validity.badInput && input.value !== "" && Number(input.value) === n;
+  say(input, right ? "" : `not a whole number from ${least} to ${most}: ${n} is taken`);
+  return n;
+}
+
 function settings() {
-  const scenes = whole($("scenes").value, 1, 12, 6);
+  const scenes = asked("scenes", 1, 12, 6);
   return { budget_kib: 512 * Number($("budget").value), scenes, heavy: radio("heavy"),
-    seed: whole($("seed").value, 0, 999999, 0), kept_percent: Number($("kept").value),
+    seed: asked("seed", 0, 999999, 0), kept_percent: Number($("kept").value),
     alternate: Number($("alternate").value), halo: Number($("halo").value), original: radio("original"),
     everything: radio("everything"), bug: Math.min(scenes, Number($("bug").value)), column: Number($("column").checked),
-    chunk: whole($("chunk").value, 1, 12, 1) };
+    chunk: asked("chunk", 1, 12, 1) };
 }
 
 /* The address after '#' holds the settings, so that a link repeats what is shown. */
@@ -24,15 +39,21 @@ function fromAddress() {
   const given = new URLSearchParams(location.hash.slice(1));
   for (const [name, text] of given) {
     const input = $(name), n = Number(text);
-    if (!Number.isInteger(n)) continue;
-    const choice = [...document.querySelectorAll("#controls input[type=radio]")].find(r => r.name === name && r.value === text);
+    const choices = [...document.querySelectorAll("#controls input[type=radio]")].filter(r => r.name === name);
+    const choice = choices.find(r => r.value === text), control = choices[0] || input;
+    if (!control || !control.closest("#controls")) continue;
     if (choice) choice.checked = true;
+    else if (choices.length || !Number.isInteger(n) || text === "" || name === "column" && n !== 0 && n !== 1)
+      say(control, `the address says \u201c${text.slice(0, 40)}\u201d, which cannot be: ignored`);
     else if (name === "column") input.checked = n === 1;
     else if (["scenes", "seed", "budget", "kept", "alternate", "halo", "bug", "chunk"].includes(name)) {
       if (name === "bug") fillBugs(12);
       const before = input.value;
       input.value = text;
-      if (input.tagName === "SELECT" && input.selectedIndex < 0) input.value = before;
+      const none = input.tagName === "SELECT" && input.selectedIndex < 0;
+      if (none) input.value = before;
+      if (none || input.type === "range" && Number(input.value) !== n)
+        say(input, `the address says ${n}, which cannot be: ${none ? "ignored" : `${input.value} is nearest`}`);
     }
   }
 }
@@ -204,6 +225,7 @@ async function start() {
   }
   $("app").hidden = false;
   $("example").querySelector("details").open = false;
+  $("back").hidden = location.search !== "?report"; /* opened from there: else there may be none beside it */
   fillBugs(6);
   fromAddress();
   drawLegend($("legend"));
@@ -212,7 +234,7 @@ async function start() {
     clearTimeout(waiting);
     waiting = setTimeout(changed, 60);
   };
-  $("controls").addEventListener("input", later);
+  $("controls").addEventListener("input", e => { say(e.target, ""); later(); });
   $("controls").addEventListener("submit", e => { e.preventDefault(); later(); });
   $("reseed").addEventListener("click", () => { $("seed").value = (whole($("seed").value, 0, 999999, 0) + 1) % 1000000; later(); });
   for (const [id, by] of [["first", () => 0], ["prev", () => at - 1], ["next", () => at + 1], ["last", () => run.steps.length]])
