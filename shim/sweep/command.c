@@ -2,6 +2,7 @@
  * run each, and a last run that must fire nothing. */
 #define _GNU_SOURCE
 #include "launch.h"
+#include "scratch.h"
 #include "sweep/ended.h"
 #include "sweep/outputs.h"
 #include "sweep/plan.h"
@@ -9,7 +10,6 @@
 #include "table.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +38,8 @@ static pid_t start(const op_sweep_options *o, const char *out)
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* who would judge it? */
     op_stop_child();
     op_environment(root, o->sim, o->memory, o->faults, stats_path, shared_path);
+    unsetenv("OOMPROOF_RECORD"); /* a ring for each of a thousand runs helps nobody */
+    unsetenv("OOMPROOF_TRACE");
     snprintf(path, sizeof path, "%s.out", out);
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     snprintf(path, sizeof path, "%s.err", out);
@@ -219,12 +221,6 @@ static void options_again(const op_sweep_options *o, char *out, size_t room)
         }
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-    (void)st, (void)type, (void)at;
-    return remove(path);
-}
-
 static void *share(const char *path, size_t bytes)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -299,25 +295,30 @@ static int page(const op_sweep_options *o, const op_sweep_file *s, const op_tall
 int op_sweep_command(int argc, char **argv)
 {
     op_sweep_options o;
-    static char folder[512], command[2000], again[1000], asked[3072];
+    static char folder[OP_SCRATCH_ROOM], command[2000], again[1000], asked[3072];
     op_tally t = {.again = again, .command = command};
     double began = now();
+    char *kept = NULL;
     int code = op_sweep_read_options(argc, argv, &o);
     if (code) return code < 0 ? 0 : code;
     op_stop_watch();
-    const char *tmp = getenv("TMPDIR");
-    snprintf(folder, sizeof folder, "%s/oomproof-sweep-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    if (o.keep ? mkdir(o.keep, 0700) != 0 && errno != EEXIST : !mkdtemp(folder)) {
-        fprintf(stderr, "oomproof: error: %s: %s\n", o.keep ? o.keep : folder, strerror(errno));
+    if (!o.keep && !op_scratch("sweep", folder)) return 7;
+    if (o.keep && ((mkdir(o.keep, 0700) != 0 && errno != EEXIST) ||
+                   !(kept = realpath(o.keep, NULL)) || strlen(kept) >= sizeof folder)) {
+        fprintf(stderr, "oomproof: error: %s: %s\n", o.keep, strerror(errno));
         return 2;
     }
-    if (o.keep && !realpath(o.keep, folder)) return 7;
+    if (kept) strcpy(folder, kept);
+    free(kept);
+    errno = 0;
     snprintf(shared_path, sizeof shared_path, "%s/sweep", folder);
     snprintf(stats_path, sizeof stats_path, "%s/stats", folder);
     op_sweep_file *s = fresh(shared_path, o.resume);
     const op_stats *stats = share(stats_path, sizeof *stats);
     if (s == MAP_FAILED || stats == MAP_FAILED || !op_root(root, sizeof root)) {
-        fprintf(stderr, "oomproof: error: %s: %s\n", shared_path, strerror(errno));
+        fprintf(stderr, "oomproof: error: %s: %s\n", shared_path,
+                errno ? strerror(errno) : "the folder of oomproof is not found");
+        if (!o.keep) op_scratch_remove(folder);
         return 7;
     }
     join(command, sizeof command, o.command);
@@ -373,7 +374,7 @@ int op_sweep_command(int argc, char **argv)
         code = op_outputs_end(&o, s, &t) ? 7 : t.findings || !t.proved;
         if (code < 2 && o.html && !page(&o, s, &t)) code = 7;
     }
-    if (!o.keep) nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    if (!o.keep) op_scratch_remove(folder);
     if (op_stopped) op_stop_end();
     return code;
 }
