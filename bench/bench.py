@@ -6,6 +6,7 @@ no rule, ten rules, a trace and a recording; a long recording through the models
 points in a browser; the sweep of the demo's step, by forking with and without pruning, against one run for each fault
 point (a sample of them, scaled); a heavy-tailed stream of batches under a budget, with and without planning ahead, and
 against the largest number of scenes a batch that never fails."""
+import argparse
 import json
 import math
 import os
@@ -174,11 +175,7 @@ def plan_rows(directory, steps=500, warm=100):
         fixed_size=size, points_a_second=round(speed[0]))
 
 
-with tempfile.TemporaryDirectory() as directory:
-    shim_rows(directory)
-    replay_rows(directory)
-    report_rows()
-    translated_rows()
+def step_rows(directory):
     cache = os.path.join(directory, "cache")
     cold = steps(cache, 1, directory)[0]["seconds"]
     run = steps(cache, 6, directory)
@@ -186,5 +183,22 @@ with tempfile.TemporaryDirectory() as directory:
     row("warm_step", warm, "s", 3, voxels=run[-1]["voxels"], pairs_per_voxel=round(run[-1]["pairs"] / run[-1]["voxels"], 1))
     row("first_launch_cold", cold - warm, "s", 3)
     row("first_launch_warm", run[0]["seconds"] - warm, "s", 0.05)
-    sweep_rows(directory)
-    plan_rows(directory)
+
+
+GROUPS = {"shim": shim_rows, "replay": replay_rows, "report": lambda _: report_rows(), "translated": lambda _: translated_rows(),
+          "step": step_rows, "sweep": sweep_rows, "plan": plan_rows}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("group", nargs="*", help="rows to make: " + ", ".join(GROUPS) + " (all, some 10 minutes)")
+    chosen = parser.parse_args().group or list(GROUPS)
+    for name in chosen:
+        if name not in GROUPS:
+            parser.error(f"{name}: not one of {', '.join(GROUPS)}")
+    with tempfile.TemporaryDirectory() as directory:
+        for name in chosen:
+            GROUPS[name](directory)
+
+
+main()
