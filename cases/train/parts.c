@@ -67,6 +67,32 @@ START_TEST(a_validation_is_the_same_whatever_was_split)
 }
 END_TEST
 
+/* The second time a scene that did not fit is not tried whole. */
+START_TEST(a_validation_learns_what_does_not_fit)
+{
+    rig r;
+    static pt_scores whole, first, second;
+    rig_options o = rooms;
+    char rule[96];
+    o.plan_ahead = 1;
+    rig_open(&r, &o);
+    oomproof_peak_bytes(1);
+    ck_assert_int_eq(evaluate(&r, NULL, &whole), PT_OK);
+    uint64_t live = oomproof_live_bytes(), need = oomproof_peak_bytes(0) - live;
+    snprintf(rule, sizeof rule, "cudaMalloc budget=%llu -> oom",
+             (unsigned long long)(live + need / 100 * 90));
+    ck_assert_int_eq(evaluate(&r, rule, &first), PT_OK);
+    ck_assert_int_eq(evaluate(&r, rule, &second), PT_OK);
+    printf("%lld and %lld attempts, %lld and %lld retries\n", (long long)first.attempts,
+           (long long)second.attempts, (long long)first.retries, (long long)second.retries);
+    ck_assert_int_ge(first.retries, 1);
+    ck_assert_int_lt(second.retries, first.retries);
+    ck_assert(!memcmp(first.confusion, whole.confusion, sizeof whole.confusion));
+    ck_assert(!memcmp(second.confusion, whole.confusion, sizeof whole.confusion));
+    rig_close(&r);
+}
+END_TEST
+
 /* The scores of the scenes before the one that failed are no scores of the data set. */
 START_TEST(a_validation_that_failed_is_told)
 {

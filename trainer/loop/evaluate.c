@@ -46,16 +46,20 @@ pt_status pt_evaluate_scene(pt_trainer *t, const pt_scene *scene, int32_t *predi
                   .augment = {t->o.seed, (uint64_t)t->step, 0}};
     pt_recover_ops ops = pt_batch_ops;
     ops.user = &b;
+    if (t->o.plan_ahead) b.plan = &t->plan_forward;
     if (!out) return pt_fail(PT_ERR_HOST, "no host memory for a scene");
     pt_phase_hold(PT_PHASE_VALIDATE);
     for (int64_t p = 0; predicted && p < scene->n; p++) predicted[p] = PT_IGNORE;
     TRY(pt_mem_release(&t->device));
-    pt_probe_bound(pt_recover_bound(&scene->n, 1, t->o.split));
+    pt_probe_bound(
+        (b.plan ? pt_recover_bound_planned : pt_recover_bound)(&scene->n, 1, t->o.split));
     TRY(pt_ledger_open(&ledger, &scene->n, 1));
     TRY(pt_fragment_join(scene, &key, 1, t->o.net.classes, NULL, &whole));
+    b.used = pt_mem_used(&t->device);
     pt_recover_options ro = {.split = {t->o.split, t->halo, PT_HALF_WORTH},
                              .on_floor = t->o.on_floor,
                              .gather_small = PT_SMALL_GATHER_ROWS,
+                             .plan = b.plan,
                              .baseline = pt_mem_held(&t->device)};
     pt_fragment *given = whole;
     whole = NULL;
@@ -63,6 +67,7 @@ pt_status pt_evaluate_scene(pt_trainer *t, const pt_scene *scene, int32_t *predi
     TRY(pt_device_sync(&t->device)); /* and whether what was given back was taken */
     for (int i = 0; i < t->o.net.classes * t->o.net.classes; i++)
         scores->confusion[i] += out->confusion[i];
+    if (out->recover.planned) pt_plan_kept(&t->plan_forward);
     scores->classes = t->o.net.classes;
     scores->scenes++;
     scores->points += scene->n;

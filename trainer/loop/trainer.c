@@ -72,7 +72,7 @@ pt_status pt_trainer_open(const pt_trainer_options *o, pt_trainer **out)
     TRY(pt_net_create(&t->device, &o->net, &t->net));
     TRY(pt_optimizer_create(t->net, o->optimizer, &t->optimizer));
     t->scaler = pt_scaler_start(o->net.amp);
-    t->plan = pt_plan_start();
+    t->plan = t->plan_forward = pt_plan_start();
     t->optimizer.weight_decay = o->weight_decay;
     t->optimizer.momentum = o->momentum;
     if (t->net->nrunning) {
@@ -277,6 +277,7 @@ static void op_before_retry(void *user, const pt_fragment *next, const pt_queue 
     int64_t left[] = {b->out->recover.attempts, b->t->step, b->t->optimizer.t};
     h = pt_probe_hash(h, left, sizeof left);
     h = pt_probe_hash(h, &b->t->plan, sizeof b->t->plan);
+    h = pt_probe_hash(h, &b->t->plan_forward, sizeof b->t->plan_forward);
     h = pt_probe_hash(h, &b->out->loss, sizeof b->out->loss);
     if (b->scores) {
         h = pt_probe_hash(h, b->scores->confusion, sizeof b->scores->confusion);

@@ -105,10 +105,10 @@ typedef struct pt_trainer {
     pt_net *net;
     pt_optimizer optimizer;
     pt_scaler scaler;
-    pt_plan plan;
-    real *running_before; /* running statistics at the start of the batch */
-    real *running_host;   /* of batch norm: [2, nrunning] to compute them in */
-    pt_moments moments;   /* of the committed pieces of a batch */
+    pt_plan plan, plan_forward; /* of batches; of scenes that are only evaluated, in this run */
+    real *running_before;       /* running statistics at the start of the batch */
+    real *running_host;         /* of batch norm: [2, nrunning] to compute them in */
+    pt_moments moments;         /* of the committed pieces of a batch */
     pt_accum accum;
     int64_t step; /* batches seen; the position in the schedule is step / accum */
     int halo;
