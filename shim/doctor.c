@@ -1,6 +1,7 @@
 /* doctor.c - `oomproof doctor -- CMD`: whether a program can be tested, from its file and from what
  * the loader would take, without running its main(). */
 #define _GNU_SOURCE
+#include "devcode.h"
 #include "launch.h"
 #include <elf.h>
 #include <errno.h>
@@ -232,7 +233,7 @@ static void loader(char **command, const char *root, int sim)
     }
 }
 
-static int find(const char *name, char *out, size_t room)
+int op_program(const char *name, char *out, size_t room)
 {
     const char *path = getenv("PATH");
     if (strchr(name, '/')) {
@@ -274,8 +275,7 @@ static void examine(const char *path, char **command, const char *root, int sim)
     }
     if (d.cudart && strcmp(d.runtime, "libcudart.so.13"))
         say(&blocked, d.runtime, "only CUDA 13's runtime is known: build with CUDA 13");
-    if (!d.cudart && memmem(f.p, f.n, "cudaGetDriverEntryPoint", 23) &&
-        memmem(f.p, f.n, "libcuda.so.1", 12))
+    if (!d.cudart && op_device_code(path) & OP_CODE_STATIC)
         say(&blocked,
             "the CUDA runtime is linked statically (nvcc's default): its calls cannot be seen",
             "link with: nvcc -cudart shared");
@@ -312,7 +312,7 @@ int op_doctor_command(int argc, char **argv)
     if (sim < 0) return op_usage("--device is sim, gpu or auto, not ", device);
     if (optind >= argc) return op_usage("no command to look at", "");
     if (!op_root(root, sizeof root)) return 7;
-    if (!find(argv[optind], path, sizeof path)) {
+    if (!op_program(argv[optind], path, sizeof path)) {
         fprintf(stderr, "oomproof: error: %s: not found, or not executable\n", argv[optind]);
         return 2;
     }

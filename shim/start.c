@@ -1,5 +1,6 @@
 /* start.c - a preloaded process: its start, its end, its forks, and the real functions. */
 #define _GNU_SOURCE
+#include "devcode.h"
 #include "driver.h"
 #include "field/force.h"
 #include "live.h"
@@ -58,6 +59,13 @@ static void fork_child(void)
     fork_unlock();
 }
 
+/* What the program itself carries: also of one that never comes to its end. */
+static void note_code(int code)
+{
+    if (code & OP_CODE_KERNELS) __atomic_fetch_add(&op_shared->with_kernels, 1, __ATOMIC_RELAXED);
+    if (code & OP_CODE_STATIC) __atomic_fetch_add(&op_shared->with_static, 1, __ATOMIC_RELAXED);
+}
+
 static void __attribute__((constructor)) start(void)
 {
     const char *path = getenv("OOMPROOF_STATS"), *text = getenv("OOMPROOF_FAULTS");
@@ -70,6 +78,7 @@ static void __attribute__((constructor)) start(void)
         if (fd >= 0) close(fd);
         if (p != MAP_FAILED) op_shared = p;
         __atomic_fetch_add(&op_shared->processes, 1, __ATOMIC_RELAXED);
+        note_code(op_device_code("/proc/self/exe"));
     }
     op_sweep_start();
     op_trace_start();
@@ -79,19 +88,27 @@ static void __attribute__((constructor)) start(void)
     _exit(2);
 }
 
-static int is_runtime(struct dl_phdr_info *info, size_t size, void *found)
+typedef struct cuda {
+    int runtime, code; /* libcudart is loaded; what the other libraries carry */
+} cuda;
+
+static int look_at(struct dl_phdr_info *info, size_t size, void *found_)
 {
+    cuda *found = found_;
     (void)size;
-    *(int *)found |= info->dlpi_name && strstr(info->dlpi_name, "libcudart.so") != NULL;
+    if (!info->dlpi_name || !*info->dlpi_name) return 0; /* the program */
+    found->runtime |= strstr(info->dlpi_name, "libcudart.so") != NULL;
+    found->code |= op_device_code(info->dlpi_name);
     return 0;
 }
 
 static void __attribute__((destructor)) stop(void)
 {
     uint64_t seen = 0;
-    int loaded = 0;
+    cuda found = {0};
     op_judge_exit();
     for (int id = 0; id < OP_CALLS; id++) seen += op_shared->calls[id];
-    if (!seen) dl_iterate_phdr(is_runtime, &loaded);
-    if (loaded) __atomic_fetch_add(&op_shared->unseen, 1, __ATOMIC_RELAXED);
+    if (!seen) dl_iterate_phdr(look_at, &found);
+    if (found.runtime) __atomic_fetch_add(&op_shared->unseen, 1, __ATOMIC_RELAXED);
+    note_code(found.code);
 }

@@ -1,0 +1,33 @@
+#!/bin/sh
+# unseen.sh BUILD NVCC - programs with CUDA code of which nothing is intercepted are told from those that have none.
+. "$(dirname "$0")/../cli/lib.sh"
+static=$1/cases/guest_static any=$1/cases/guest_any nvcc=$2
+d=$(mktemp -d) || exit 7
+trap 'rm -rf "$out" "$d"' EXIT
+says="linked into the program statically"
+
+# no CUDA at all
+expect 0 "no program that ran carries CUDA code" sim -- true
+expect 0 "no program that ran carries CUDA code" sim -- sh -c 'true; ls / >/dev/null'
+expect 3 "no program that ran carries CUDA code" sim -- sh -c 'exit 3'
+
+# a static runtime, whatever ends the program and whoever starts it
+expect 4 "$says" sim -- sh -c "'$static' one; true"
+expect 1 "$says" sim -- "$static" one
+expect 2 "$says" sim -- "$static" nonsense
+expect 5 "$says" sim -- sh -c "'$static' one; kill -9 \$\$"
+expect 4 "nvcc -cudart shared" sim --faults 'cudaMalloc -> oom' -- sh -c "'$static' one; true"
+cp "$static" "$d/stripped" && strip "$d/stripped"
+expect 4 "$says" sim -- sh -c "'$d/stripped' one; true"
+# a library that was loaded meanwhile, a program that has no kernels, one without an end of its own
+printf '#include <cuda_runtime.h>\n#include <unistd.h>\nextern "C" int plugin(void) { void *p; return cudaMalloc(&p, 9); }\n' >"$d/p.cu"
+printf 'int main(void) { plugin(); _exit(0); }\n' | cat "$d/p.cu" - >"$d/m.cu"
+"$nvcc" -cudart static -arch=compute_75 -shared -Xcompiler -fPIC -o "$d/p.so" "$d/p.cu" || exit 7
+"$nvcc" -cudart static -arch=compute_75 -o "$d/m" "$d/m.cu" || exit 7
+expect 4 "$says" sim -- python3 -c "import ctypes; ctypes.CDLL('$d/p.so').plugin()"
+expect 4 "$says" sim -- "$d/m"
+# kernels and a shared runtime: nothing called, or nothing seen
+expect 2 "before the command failed" sim -- "$any" nonsense
+expect 4 "looked up by handle" sim -- "$any" handle
+expect 0 "2 calls intercepted" sim -- "$any" one
+exit $bad
