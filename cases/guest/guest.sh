@@ -50,7 +50,8 @@ expect 5 "signal 11" sim --faults 'cudaMalloc -> crash' -- "$guest" one
 expect 0 "1 of 1 rules fired" sim --faults 'cudaMalloc -> delay(5)' -- "$guest" one
 
 # what can be told before anything runs
-expect 0 "it can be tested" "$bin/oomproof" doctor --device sim -- "$guest" one
+expect 1 "loads libraries while it runs (dlopen); which, cannot be known" "$bin/oomproof" doctor --device sim -- "$guest" one
+expect 1 "RTLD_DEEPBIND" "$bin/oomproof" doctor --device sim -- "$build/cases/guest_host" "$build/cases/libguest_plugin.so" deepbind
 expect 1 "does not need libcudart.so itself" "$bin/oomproof" doctor --device sim -- true
 expect 4 "linked statically" "$bin/oomproof" doctor --device sim -- "$build/cases/guest_static"
 expect 1 "DT_RPATH is searched before" "$bin/oomproof" doctor --device sim -- "$build/cases/guest_rpath"

@@ -30,4 +30,22 @@ expect 4 "$says" sim -- "$d/m"
 expect 2 "before the command failed" sim -- "$any" nonsense
 expect 4 "looked up by handle" sim -- "$any" handle
 expect 0 "2 calls intercepted" sim -- "$any" one
+
+# what doctor can tell of the libraries: one with a runtime of its own, one that prefers its own functions
+uses='int plugin(void);\nint main(void) { return plugin() != 35; }\n'
+own='int cudaMalloc(void **p, unsigned long n) { return p && n == 9 ? 35 : 1; }
+int plugin(void) { void *p; return cudaMalloc(&p, 9); }'
+for flag in -Bsymbolic -Bdynamic; do
+    echo "$own" | cc -x c - -fPIC -shared -o "$d/libown$flag.so" -Wl,$flag || exit 7
+    printf "$uses" | cc -x c - -o "$d/own$flag" -L"$d" -lown$flag -Wl,-rpath,"$d" || exit 7
+done
+cp "$d/p.so" "$d/libp.so"
+printf "$uses" | cc -x c - -o "$d/p" -L"$d" -lp -Wl,-rpath,"$d" || exit 7
+doctor() { "$bin/oomproof" doctor --device sim -- "$1"; }
+expect 1 "libp.so carries a CUDA runtime that is linked statically" doctor "$d/p"
+expect 1 "libown-Bsymbolic.so is linked with -Bsymbolic and has CUDA functions of its own" doctor "$d/own-Bsymbolic"
+expect 1 "does not need libcudart.so itself" doctor "$d/own-Bdynamic"
+grep -q "is linked with -Bsymbolic" "$out" && { echo "-Bsymbolic is said where it is not"; bad=1; }
+expect 0 "0 calls intercepted" sim -- "$d/own-Bsymbolic"
+expect 0 "1 calls intercepted" sim -- "$d/own-Bdynamic"
 exit $bad
