@@ -48,4 +48,9 @@ expect 1 "does not need libcudart.so itself" doctor "$d/own-Bdynamic"
 grep -q "is linked with -Bsymbolic" "$out" && { echo "-Bsymbolic is said where it is not"; bad=1; }
 expect 0 "0 calls intercepted" sim -- "$d/own-Bsymbolic"
 expect 0 "1 calls intercepted" sim -- "$d/own-Bdynamic"
+
+# the calls are there for a program that has no CUDA, and each says so in its own code; one line for all of them
+expect 0 "no CUDA library that is loaded has cudaMalloc" sim -- "$1/cases/guest_absent"
+[ "$(grep -c "^oomproof: no CUDA library" "$out")" -eq 1 ] || { echo "not one line:"; cat "$out"; bad=1; }
+expect 0 "has cudaMalloc" sim -- python3 -c 'import ctypes; assert ctypes.CDLL(None).cudaMalloc(None, 8) == 3'
 exit $bad
