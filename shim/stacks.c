@@ -10,9 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { MOST = 4096 };
+enum { MOST = 4096, TOOL_SECONDS = 30 };
 typedef struct process {
     pid_t pid, parent, group;
     char state, name[32];
@@ -75,12 +76,36 @@ static void find(pid_t root, tree *t)
     } while (t->n > before);
 }
 
+/* A debugger that hangs itself must not keep the command from its end. */
+static void wait_at_most(pid_t tool, int *status)
+{
+    struct timespec end, now, left = {0};
+    sigset_t set, before;
+    pid_t got;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &set, &before);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_sec += TOOL_SECONDS;
+    while ((got = waitpid(tool, status, WNOHANG)) == 0 || (got < 0 && errno == EINTR)) {
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        left.tv_sec = end.tv_sec - now.tv_sec;
+        if (left.tv_sec <= 0) kill(tool, SIGKILL);
+        left.tv_sec = left.tv_sec > 0 ? left.tv_sec : 1;
+        sigtimedwait(&set, NULL, &left);
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
 /* 0: it printed the stacks; 1: it could not; 2: it is not installed */
 static int by_tool(char *const command[])
 {
     int status = 0;
     pid_t tool = fork();
     if (tool == 0) {
+        sigset_t none;
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL); /* a debugger waits for SIGCHLD */
         int nothing = open("/dev/null", O_RDWR);
         dup2(2, 1);
         dup2(nothing, 0);
@@ -89,9 +114,8 @@ static int by_tool(char *const command[])
         execvp(command[0], command);
         _exit(127);
     }
-    while (tool > 0 && waitpid(tool, &status, 0) < 0 && errno == EINTR) {
-    }
     if (tool < 0) return 1;
+    wait_at_most(tool, &status);
     return !status ? 0 : WIFEXITED(status) && WEXITSTATUS(status) == 127 ? 2 : 1;
 }
 
