@@ -22,16 +22,17 @@ int op_nothing_seen(const op_stats *s, const char *command, int seen, int rules,
         say("no CUDA call was seen: the CUDA runtime is linked into the program statically (nvcc's "
             "default), where its calls cannot be intercepted. Build it with nvcc -cudart shared; "
             "`oomproof doctor` says more");
-    else if (s->unseen && (!failed || !seen))
-        say(failed ? "libcudart was loaded, but none of its calls was seen before the command "
-                     "failed; if it had made any, they were looked up by handle or come from a "
-                     "library that was loaded with RTLD_DEEPBIND; `oomproof doctor` says more"
-                   : "libcudart was loaded, but none of its calls was seen: they are looked up by "
-                     "handle (dlsym, ctypes) or the library that makes them was loaded with "
-                     "RTLD_DEEPBIND; link it, or load it without that flag");
-    else if (!seen && s->with_kernels)
-        say("the program carries kernels, but no CUDA call was seen: it made none, or looks them "
-            "up where they cannot be intercepted; `oomproof doctor` says more");
+    else if (!seen && failed && (s->unseen || s->with_runtime || s->with_kernels))
+        say("no CUDA call was seen before the command failed; if it made any, they were looked up "
+            "by handle or come from a library that was loaded with RTLD_DEEPBIND; `oomproof "
+            "doctor` says more");
+    else if (s->unseen && !failed)
+        say("libcudart was loaded, but none of its calls was seen: they are looked up by handle "
+            "(dlsym, ctypes) or the library that makes them was loaded with RTLD_DEEPBIND; link "
+            "it, or load it without that flag");
+    else if (!seen && (s->with_runtime || s->with_kernels))
+        say("the program has CUDA code, but no CUDA call was seen: it made none, or looks them up "
+            "where they cannot be intercepted; `oomproof doctor` says more");
     else if (!seen) {
         say(!s->processes ? "nothing was preloaded: the command is linked statically, set-user-id, "
                             "or could not be started; it carries no CUDA code"

@@ -78,6 +78,26 @@ static void fork_child(void)
     fork_unlock();
 }
 
+static int is_runtime(struct dl_phdr_info *info, size_t size, void *found)
+{
+    (void)size;
+    *(int *)found |= info->dlpi_name && strstr(info->dlpi_name, "libcudart.so") != NULL;
+    return 0;
+}
+
+typedef struct cuda {
+    int runtime, code; /* libcudart is loaded; what the other libraries carry */
+} cuda;
+
+static int look_at(struct dl_phdr_info *info, size_t size, void *found_)
+{
+    cuda *found = found_;
+    if (!info->dlpi_name || !*info->dlpi_name) return 0; /* the program */
+    is_runtime(info, size, &found->runtime);
+    found->code |= op_device_code(info->dlpi_name);
+    return 0;
+}
+
 /* What the program itself carries: also of one that never comes to its end. */
 static void note_code(int code)
 {
@@ -98,6 +118,9 @@ static void __attribute__((constructor)) start(void)
         if (p != MAP_FAILED) op_shared = p;
         __atomic_fetch_add(&op_shared->processes, 1, __ATOMIC_RELAXED);
         note_code(op_device_code("/proc/self/exe"));
+        int runtime = 0;
+        dl_iterate_phdr(is_runtime, &runtime);
+        if (runtime) __atomic_fetch_add(&op_shared->with_runtime, 1, __ATOMIC_RELAXED);
     }
     op_sweep_start();
     op_trace_start();
@@ -105,20 +128,6 @@ static void __attribute__((constructor)) start(void)
     if (op_rules_set(text ? text : "", error, sizeof error) >= 0) return;
     fprintf(stderr, "oomproof: OOMPROOF_FAULTS: %s\n", error);
     _exit(2);
-}
-
-typedef struct cuda {
-    int runtime, code; /* libcudart is loaded; what the other libraries carry */
-} cuda;
-
-static int look_at(struct dl_phdr_info *info, size_t size, void *found_)
-{
-    cuda *found = found_;
-    (void)size;
-    if (!info->dlpi_name || !*info->dlpi_name) return 0; /* the program */
-    found->runtime |= strstr(info->dlpi_name, "libcudart.so") != NULL;
-    found->code |= op_device_code(info->dlpi_name);
-    return 0;
 }
 
 static void __attribute__((destructor)) stop(void)

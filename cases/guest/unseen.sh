@@ -28,6 +28,7 @@ expect 4 "$says" sim -- python3 -c "import ctypes; ctypes.CDLL('$d/p.so').plugin
 expect 4 "$says" sim -- "$d/m"
 # kernels and a shared runtime: nothing called, or nothing seen
 expect 2 "before the command failed" sim -- "$any" nonsense
+expect 5 "before the command failed" sim -- sh -c "'$any' early; kill -9 \$\$"
 expect 4 "looked up by handle" sim -- "$any" handle
 expect 0 "2 calls intercepted" sim -- "$any" one
 
