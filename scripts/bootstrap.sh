@@ -16,6 +16,7 @@ need pkg-config pkg-config
 need patch patch
 need python3 python3
 need pgrep procps
+command -v eu-stack >/dev/null 2>&1 || need gdb elfutils # stacks of a command that hangs: either does
 pkg-config --exists check 2>/dev/null || missing="$missing check"
 pkg-config --exists jansson 2>/dev/null || missing="$missing libjansson-dev"
 pkg-config --exists openblas 2>/dev/null || missing="$missing libopenblas-dev"

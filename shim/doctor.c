@@ -1,17 +1,16 @@
 /* doctor.c - `oomproof doctor -- CMD`: whether a program can be tested, from its file and from what
  * the loader would take, without running its main(). */
 #define _GNU_SOURCE
+#include "devcode.h"
+#include "image.h"
 #include "launch.h"
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
-#include <link.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,55 +20,6 @@ const char op_doctor_help[] =
     "Says whether CMD can be tested and what to change, without running it.\n\n"
     "exit codes: 0 it can, 1 it can, but something was noticed, 2 usage, 4 its calls would not be "
     "intercepted\n";
-
-typedef struct image {
-    const char *p;
-    size_t n;
-    const ElfW(Shdr) * section;
-    int sections;
-    const char *names;
-    size_t names_bytes;
-} image;
-
-/* Bytes [at, at + n) of the file; NULL: not in there. */
-static const void *range(const image *f, uint64_t at, uint64_t n)
-{
-    return at <= f->n && n <= f->n - at ? f->p + at : NULL;
-}
-
-static const ElfW(Shdr) * section(const image *f, const char *name)
-{
-    for (int i = 0; i < f->sections; i++)
-        if (f->section[i].sh_name < f->names_bytes &&
-            !strncmp(f->names + f->section[i].sh_name, name,
-                     f->names_bytes - f->section[i].sh_name))
-            return &f->section[i];
-    return NULL;
-}
-
-static int open_image(const char *path, image *f)
-{
-    struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    *f = (image){0};
-    if (fd < 0) return 0;
-    void *p = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0
-                  ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)
-                  : MAP_FAILED;
-    close(fd);
-    if (p == MAP_FAILED) return 0;
-    f->p = p;
-    f->n = (size_t)st.st_size;
-    const ElfW(Ehdr) *e = range(f, 0, sizeof *e);
-    if (!e || memcmp(e->e_ident, ELFMAG, SELFMAG) || e->e_ident[EI_CLASS] != ELFCLASS64) return 1;
-    const ElfW(Shdr) *s = range(f, e->e_shoff, (uint64_t)e->e_shnum * sizeof *s);
-    if (!s || e->e_shstrndx >= e->e_shnum) return 1;
-    f->names = range(f, s[e->e_shstrndx].sh_offset, s[e->e_shstrndx].sh_size);
-    f->names_bytes = f->names ? s[e->e_shstrndx].sh_size : 0;
-    f->section = s;
-    f->sections = f->names ? e->e_shnum : 0;
-    return 1;
-}
 
 static int noticed, blocked;
 static void say(int *count, const char *what, const char *remedy)
@@ -87,9 +37,10 @@ typedef struct dynamic {
 static dynamic read_dynamic(const image *f)
 {
     dynamic d = {0};
-    const ElfW(Shdr) *s = section(f, ".dynamic"), *strings = section(f, ".dynstr");
-    const ElfW(Dyn) *e = s ? range(f, s->sh_offset, s->sh_size) : NULL;
-    const char *text = strings ? range(f, strings->sh_offset, strings->sh_size) : NULL;
+    const ElfW(Shdr) *s = op_image_section(f, ".dynamic"),
+                     *strings = op_image_section(f, ".dynstr");
+    const ElfW(Dyn) *e = s ? op_image_range(f, s->sh_offset, s->sh_size) : NULL;
+    const char *text = strings ? op_image_range(f, strings->sh_offset, strings->sh_size) : NULL;
     int runpath = 0;
     if (!e || !text) return d;
     d.is = 1;
@@ -111,9 +62,10 @@ enum { ABSENT, PRESENT, STUB };
 /* A stub is a weak definition: it says its name and returns "not supported". */
 static int has_symbol(const image *lib, const char *name)
 {
-    const ElfW(Shdr) *s = section(lib, ".dynsym"), *strings = section(lib, ".dynstr");
-    const ElfW(Sym) *y = s ? range(lib, s->sh_offset, s->sh_size) : NULL;
-    const char *text = strings ? range(lib, strings->sh_offset, strings->sh_size) : NULL;
+    const ElfW(Shdr) *s = op_image_section(lib, ".dynsym"),
+                     *strings = op_image_section(lib, ".dynstr");
+    const ElfW(Sym) *y = s ? op_image_range(lib, s->sh_offset, s->sh_size) : NULL;
+    const char *text = strings ? op_image_range(lib, strings->sh_offset, strings->sh_size) : NULL;
     for (size_t i = 0; y && text && i < s->sh_size / sizeof *y; i++)
         if (y[i].st_shndx != SHN_UNDEF && y[i].st_name < strings->sh_size &&
             !strcmp(text + y[i].st_name, name))
@@ -126,16 +78,16 @@ static void missing_symbols(const image *f, const char *root)
     static const char *const prefixes[] = {"cuda", "__cuda", "cublas", "cudnn"};
     static const char *const libs[] = {"libcudart.so.13", "libcudart.so.13", "libcublas.so.13",
                                        "libcudnn.so.9"};
-    const ElfW(Shdr) *s = section(f, ".dynsym"), *strings = section(f, ".dynstr");
-    const ElfW(Sym) *y = s ? range(f, s->sh_offset, s->sh_size) : NULL;
-    const char *text = strings ? range(f, strings->sh_offset, strings->sh_size) : NULL;
+    const ElfW(Shdr) *s = op_image_section(f, ".dynsym"), *strings = op_image_section(f, ".dynstr");
+    const ElfW(Sym) *y = s ? op_image_range(f, s->sh_offset, s->sh_size) : NULL;
+    const char *text = strings ? op_image_range(f, strings->sh_offset, strings->sh_size) : NULL;
     char path[4200], list[2000] = "", stubs[2000] = "";
     for (int k = 0; k < 4; k++) {
         image lib;
         op_sim_folder(root, path, sizeof path);
         size_t folder = strlen(path);
         snprintf(path + folder, sizeof path - folder, "/%s", libs[k]);
-        if (!open_image(path, &lib)) {
+        if (!op_image_open(path, &lib)) {
             printf("[note] %s is missing: the simulated device is not installed\n", path);
             noticed++;
             return;
@@ -149,7 +101,7 @@ static void missing_symbols(const image *f, const char *root)
             size_t n = strlen(to);
             if (has != PRESENT) snprintf(to + n, sizeof list - n, " %s", name);
         }
-        munmap((void *)lib.p, lib.n);
+        op_image_close(&lib);
     }
     if (*list) {
         printf(
@@ -190,13 +142,58 @@ static int has_ptx(const char *p, size_t n)
 
 static void device_code(const image *f)
 {
-    const ElfW(Shdr) *s = section(f, ".nv_fatbin");
-    const char *p = s ? range(f, s->sh_offset, s->sh_size) : NULL;
+    const ElfW(Shdr) *s = op_image_section(f, ".nv_fatbin");
+    const char *p = s ? op_image_range(f, s->sh_offset, s->sh_size) : NULL;
     if (!p) return; /* no kernels of its own */
     if (!has_ptx(p, s->sh_size))
         say(&noticed, "its kernels carry no PTX that the simulated device can read",
             "build with nvcc -gencode arch=compute_75,code=compute_75 (beside the sm_ code that is "
             "there), or set OOMPROOF_SIM_NO_PTX=skip where its numbers do not matter");
+}
+
+/* ---- how it gets at CUDA ---- */
+static void loads_more(const image *f, const char *path)
+{
+    char what[4400];
+    if (!op_image_imports(f, "dlopen") && !op_image_imports(f, "dlmopen")) return;
+    snprintf(what, sizeof what,
+             "%s loads libraries while it runs (dlopen); which, cannot be known "
+             "without running it",
+             path);
+    say(&noticed, what,
+        "calls are not seen from libraries that it loads with RTLD_DEEPBIND or into a namespace of "
+        "their own\n    (dlmopen), of functions that it looks up by the handle of libcudart, and "
+        "of a runtime that is linked\n    statically into one of them. Look for these words in "
+        "its source; `oomproof run` ends with exit code 4\n    when no call was seen, and says "
+        "why");
+}
+
+/* A library that the loader maps, path of n bytes. */
+static void library(const char *path_, size_t n, const char *root)
+{
+    static const char *const of_the_system[] = {"/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/"};
+    char path[4096], what[4400];
+    image f;
+    if (n >= sizeof path) return;
+    snprintf(path, sizeof path, "%.*s", (int)n, path_);
+    int code = op_device_code(path), system = !strncmp(path, root, strlen(root));
+    if (code & OP_CODE_STATIC) {
+        snprintf(what, sizeof what, "%s carries a CUDA runtime that is linked statically", path);
+        say(&noticed, what,
+            "its own calls cannot be seen; link it with nvcc -cudart shared, if they matter");
+    }
+    for (int i = 0; i < 4; i++)
+        system |= !strncmp(path, of_the_system[i], strlen(of_the_system[i]));
+    if (!op_image_open(path, &f)) return;
+    if (!system) loads_more(&f, path);
+    if (op_image_binds_to_itself(&f)) {
+        snprintf(what, sizeof what,
+                 "%s is linked with -Bsymbolic and has CUDA functions of its own", path);
+        say(&noticed, what,
+            "those it calls itself, and no preloaded library comes before them: link it without "
+            "-Bsymbolic, or with nvcc -cudart shared");
+    }
+    op_image_close(&f);
 }
 
 /* ---- what the loader would do ---- */
@@ -224,6 +221,8 @@ static void loader(char **command, const char *root, int sim)
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        char *file = strchr(line, '/'), *end = file ? strstr(file, " (0x") : NULL;
+        if (end) library(file, (size_t)(end - file), root);
         if (strstr(line, "not found")) say(&blocked, line, "install it, or set LD_LIBRARY_PATH");
         char *arrow = strstr(line, "=> ");
         if (sim && arrow && strstr(line, "libcudart.so") && strncmp(arrow + 3, root, strlen(root)))
@@ -232,7 +231,7 @@ static void loader(char **command, const char *root, int sim)
     }
 }
 
-static int find(const char *name, char *out, size_t room)
+int op_program(const char *name, char *out, size_t room)
 {
     const char *path = getenv("PATH");
     if (strchr(name, '/')) {
@@ -252,7 +251,7 @@ static void examine(const char *path, char **command, const char *root, int sim)
 {
     image f;
     struct stat st;
-    if (!open_image(path, &f)) {
+    if (!op_image_open(path, &f)) {
         say(&blocked, "the file cannot be read", "check its permissions");
         return;
     }
@@ -274,8 +273,7 @@ static void examine(const char *path, char **command, const char *root, int sim)
     }
     if (d.cudart && strcmp(d.runtime, "libcudart.so.13"))
         say(&blocked, d.runtime, "only CUDA 13's runtime is known: build with CUDA 13");
-    if (!d.cudart && memmem(f.p, f.n, "cudaGetDriverEntryPoint", 23) &&
-        memmem(f.p, f.n, "libcuda.so.1", 12))
+    if (!d.cudart && op_device_code(path) & OP_CODE_STATIC)
         say(&blocked,
             "the CUDA runtime is linked statically (nvcc's default): its calls cannot be seen",
             "link with: nvcc -cudart shared");
@@ -286,15 +284,13 @@ static void examine(const char *path, char **command, const char *root, int sim)
         say(&noticed,
             "DT_RPATH is searched before LD_LIBRARY_PATH and may find NVIDIA's runtime first",
             "link with -Wl,--enable-new-dtags, or: patchelf --remove-rpath");
-    if (section(&f, ".dynsym") && memmem(f.p, f.n, "dlmopen", 7))
-        say(&noticed, "it can load libraries into namespaces of their own (dlmopen)",
-            "calls from those are not seen");
+    loads_more(&f, "it");
     if (sim) {
         device_code(&f);
         missing_symbols(&f, root);
     }
     loader(command, root, sim);
-    munmap((void *)f.p, f.n);
+    op_image_close(&f);
 }
 
 int op_doctor_command(int argc, char **argv)
@@ -312,13 +308,13 @@ int op_doctor_command(int argc, char **argv)
     if (sim < 0) return op_usage("--device is sim, gpu or auto, not ", device);
     if (optind >= argc) return op_usage("no command to look at", "");
     if (!op_root(root, sizeof root)) return 7;
-    if (!find(argv[optind], path, sizeof path)) {
+    if (!op_program(argv[optind], path, sizeof path)) {
         fprintf(stderr, "oomproof: error: %s: not found, or not executable\n", argv[optind]);
         return 2;
     }
     examine(path, argv + optind, root, sim);
     puts(blocked   ? "it cannot be tested as it is"
-         : noticed ? "it can be tested; see the notes"
+         : noticed ? "it can be tested, as far as can be told without running it; see the notes"
                    : "it can be tested");
     return blocked ? 4 : noticed ? 1 : 0;
 }

@@ -15,9 +15,11 @@
 
 /* What lookups answered, by call and by kind of default stream. NULL: the exported function. */
 static void *found[OP_CALLS][2];
-#define REAL_DRIVER(name, kind)                                                \
-    ((__typeof__(&name))(found[OP_ID_##name][kind] ? found[OP_ID_##name][kind] \
-                                                   : (void *)REAL(name)))
+#define REAL_DRIVER(name, kind)                                             \
+    ({                                                                      \
+        void *found_ = OP_READ(found[OP_ID_##name][kind]);                  \
+        found_ ? (__typeof__(&name))found_ : (__typeof__(&name))REAL(name); \
+    })
 
 static CUresult failed(const op_rule *r)
 {
@@ -102,8 +104,9 @@ static lookup_2 *real_lookup_2;
 /* The driver hands out itself as well: asked for cuGetProcAddress, it must answer with ours. */
 API CUresult cuGetProcAddress(const char *symbol, void **fn, int version, cuuint64_t flags)
 {
-    if (!real_lookup_1) *(void **)&real_lookup_1 = op_resolve("cuGetProcAddress");
-    CUresult e = real_lookup_1(symbol, fn, version, flags);
+    lookup_1 *real = __atomic_load_n(&real_lookup_1, __ATOMIC_RELAXED);
+    if (!real) real = REAL(cuGetProcAddress);
+    CUresult e = real(symbol, fn, version, flags);
     if (e == CUDA_SUCCESS && symbol && fn && *fn)
         op_driver_wrap(symbol, version,
                        (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0, fn);
@@ -113,8 +116,9 @@ API CUresult cuGetProcAddress(const char *symbol, void **fn, int version, cuuint
 API CUresult cuGetProcAddress_v2(const char *symbol, void **fn, int version, cuuint64_t flags,
                                  CUdriverProcAddressQueryResult *status)
 {
-    if (!real_lookup_2) *(void **)&real_lookup_2 = op_resolve("cuGetProcAddress_v2");
-    CUresult e = real_lookup_2(symbol, fn, version, flags, status); /* status may be NULL */
+    lookup_2 *real = __atomic_load_n(&real_lookup_2, __ATOMIC_RELAXED);
+    if (!real) real = REAL(cuGetProcAddress_v2);
+    CUresult e = real(symbol, fn, version, flags, status); /* status may be NULL */
     if (e == CUDA_SUCCESS && symbol && fn && *fn)
         op_driver_wrap(symbol, version,
                        (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0, fn);
@@ -134,15 +138,15 @@ void op_driver_wrap(const char *symbol, int version, int per_thread, void **fn)
     if (!strcmp(symbol, "cuGetProcAddress") || !strcmp(symbol, "cuGetProcAddress_v2")) {
         int second = version >= 12000 || symbol[16];
         if (second)
-            *(void **)&real_lookup_2 = *fn;
+            __atomic_store_n(&real_lookup_2, (lookup_2 *)*fn, __ATOMIC_RELAXED);
         else
-            *(void **)&real_lookup_1 = *fn;
+            __atomic_store_n(&real_lookup_1, (lookup_1 *)*fn, __ATOMIC_RELAXED);
         *fn = second ? (void *)cuGetProcAddress_v2 : (void *)cuGetProcAddress;
         return;
     }
     for (int i = 0; i < WRAPPERS; i++)
         if (!strcmp(symbol, wrappers[i].asked) && version >= wrappers[i].since) {
-            found[wrappers[i].id][per_thread] = *fn;
+            OP_WRITE(found[wrappers[i].id][per_thread], *fn);
             *fn = wrappers[i].wrapper[per_thread];
             return;
         }

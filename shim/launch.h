@@ -6,6 +6,8 @@
 
 /* sim, gpu or auto -> 1 for the simulated device, 0 for NVIDIA's libraries, -1 for another word */
 int op_device(const char *word);
+/* The file that execvp would start; 0: none. */
+int op_program(const char *name, char *out, size_t room);
 /* The folder that bin/, lib/ and sim/ lie in; 0: not found. */
 int op_root(char *out, size_t room);
 /* The path from the root, in room if need be: a process that the command starts elsewhere writes

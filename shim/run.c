@@ -1,8 +1,10 @@
 /* run.c - `oomproof run`: a program under the shim, on the device asked for. */
 #define _GNU_SOURCE
 #include "launch.h"
+#include "nothing.h"
 #include "rules.h"
 #include "scratch.h"
+#include "stacks.h"
 #include "stats.h"
 #include "trace/format.h"
 #include <errno.h>
@@ -36,7 +38,8 @@ const char op_run_help[] =
     "  --allow-unfired  a rule that never fired is no error\n"
     "  --sim-memory     capacity of the simulated card, like 8GiB\n"
     "  --trace FILE     every call, for `oomproof trace`; FILE.PID of further processes\n"
-    "  --timeout S      the command is stopped after S seconds, with the stacks of its threads\n"
+    "  --timeout S      the command is stopped after S seconds, with the stacks of all its "
+    "threads\n"
     "  --json FILE      the closing lines for programs\n\n"
     "exit codes: the command's own; 2 usage or bad rule, 3 a rule never fired, 4 nothing was "
     "intercepted,\n"
@@ -127,16 +130,8 @@ static int closing(const op_stats *s, const options *o, int failed)
     if (s->trace_lost)
         fprintf(stderr, "oomproof: %llu calls are not in the trace\n",
                 (unsigned long long)s->trace_lost);
-    if (s->unseen && !failed)
-        fprintf(stderr, "oomproof: libcudart was loaded, but none of its calls was seen: they are "
-                        "looked up by handle (dlsym, ctypes) or the library that makes them was "
-                        "loaded with RTLD_DEEPBIND; link it, or load it without that flag\n");
-    else if (o->nrules && !t.calls)
-        fprintf(stderr, "oomproof: no CUDA call was seen: is the program linked with -cudart "
-                        "static? Build it with nvcc -cudart shared; `oomproof doctor` says more\n");
-    return (s->unseen && !failed) || (o->nrules && !t.calls) ? 4
-           : t.unfired && !o->allow_unfired                  ? 3
-                                                             : 0;
+    int unseen = op_nothing_seen(s, o->command[0], t.calls != 0, o->nrules, failed);
+    return unseen ? unseen : t.unfired && !o->allow_unfired ? 3 : 0;
 }
 
 static int write_json(const op_stats *s, const options *o, int code)
@@ -174,22 +169,6 @@ static int write_json(const op_stats *s, const options *o, int code)
 }
 
 /* ---- a command that does not end ---- */
-static void show_stacks(pid_t pid)
-{
-    char number[32];
-    int status;
-    snprintf(number, sizeof number, "%ld", (long)pid);
-    pid_t tool = fork();
-    if (tool == 0) {
-        dup2(2, 1);
-        execlp("eu-stack", "eu-stack", "-p", number, (char *)NULL);
-        fprintf(stderr, "oomproof: install elfutils to see the stacks of a command that hangs\n");
-        _exit(1);
-    }
-    while (tool > 0 && waitpid(tool, &status, 0) < 0 && errno == EINTR) {
-    }
-}
-
 /* The command's status; *hung: it was stopped for its time. */
 static int wait_for(pid_t pid, int seconds, int *hung)
 {
@@ -210,9 +189,8 @@ static int wait_for(pid_t pid, int seconds, int *hung)
         if (left.tv_sec <= 0) {
             *hung = 1;
             fprintf(stderr, "oomproof: the command did not end within %d seconds\n", seconds);
-            show_stacks(pid);
-            kill(-pid, SIGKILL);
-            kill(pid, SIGKILL);
+            op_stacks(pid);
+            op_kill_tree(pid);
             seconds = 0;
             continue;
         }

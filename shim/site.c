@@ -77,7 +77,41 @@ static module *module_at(const Dl_info *info)
     return m;
 }
 
-/* Name and start of the function; the module's base and "" when it is not known. */
+/* The beginning of the function by the table of the unwinder, which `strip` leaves: sorted pairs of
+ * (function, its description) of 4 bytes, relative to the table's header. 0: it is not there. */
+static uint64_t start_by_frames(const module *m, uint64_t at)
+{
+    enum { UDATA4 = 0x03, DATAREL_SDATA4 = 0x3b };
+    const ElfW(Ehdr) *e = (const void *)m->image;
+    if (!e || m->bytes < sizeof *e || e->e_phoff > m->bytes ||
+        (m->bytes - e->e_phoff) / sizeof(ElfW(Phdr)) < e->e_phnum)
+        return 0;
+    const ElfW(Phdr) *h = (const void *)(m->image + e->e_phoff);
+    int i = 0;
+    while (i < e->e_phnum && h[i].p_type != PT_GNU_EH_FRAME) i++;
+    if (i == e->e_phnum || h[i].p_filesz < 12 || h[i].p_offset > m->bytes ||
+        m->bytes - h[i].p_offset < h[i].p_filesz)
+        return 0;
+    const unsigned char *t = (const void *)(m->image + h[i].p_offset);
+    uint32_t n;
+    memcpy(&n, t + 8, 4);
+    if (t[0] != 1 || t[2] != UDATA4 || t[3] != DATAREL_SDATA4 || n > (h[i].p_filesz - 12) / 8)
+        return 0;
+    uint64_t found = 0;
+    for (uint32_t low = 0, high = n; low < high;) {
+        uint32_t middle = low + (high - low) / 2;
+        int32_t offset;
+        memcpy(&offset, t + 12 + 8 * (size_t)middle, 4);
+        uint64_t start = h[i].p_vaddr + (uint64_t)(int64_t)offset;
+        if (start <= at)
+            found = start, low = middle + 1;
+        else
+            high = middle;
+    }
+    return found;
+}
+
+/* Name and start of the function; "" where the module has no symbol for it. */
 static const char *function_at(const module *m, const void *address, uint64_t *start)
 {
     uint64_t at = (uint64_t)((const char *)address - (const char *)m->base);
@@ -90,7 +124,7 @@ static const char *function_at(const module *m, const void *address, uint64_t *s
             at < s->st_value + s->st_size && (!best || s->st_value > best->st_value))
             best = s;
     }
-    *start = best ? best->st_value : 0;
+    *start = best ? best->st_value : start_by_frames(m, at);
     return best ? m->text + best->st_name : "";
 }
 
@@ -145,6 +179,8 @@ static seen *look_up(void *address)
     int n = ordinal(m, start);
     if (*f)
         snprintf(text, sizeof text, "%.30s:%.50s#%d", m->name, f, n);
+    else if (start)
+        snprintf(text, sizeof text, "%.30s:+0x%llx#%d", m->name, (unsigned long long)start, n);
     else
         snprintf(text, sizeof text, "%.30s:?#%d", m ? m->name : "?", n);
     if (table[k].address) return NULL; /* full */
@@ -284,6 +320,9 @@ void op_stack_text(char *text, size_t bytes)
         char one[160];
         if (*f)
             snprintf(one, sizeof one, "%s%.120s", used ? " < " : "", f);
+        else if (m && start)
+            snprintf(one, sizeof one, "%s%.30s:+0x%llx", used ? " < " : "", m->name,
+                     (unsigned long long)start);
         else
             snprintf(one, sizeof one, "%s%.30s:?", used ? " < " : "", m ? m->name : "?");
         size_t more = strlen(one);

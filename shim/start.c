@@ -1,5 +1,6 @@
 /* start.c - a preloaded process: its start, its end, its forks, and the real functions. */
 #define _GNU_SOURCE
+#include "devcode.h"
 #include "driver.h"
 #include "field/force.h"
 #include "live.h"
@@ -28,14 +29,33 @@ void *op_find(const char *name)
     return p;
 }
 
-void *op_resolve(const char *name)
+/* Called as a function of any parameters, none of which it looks at: not C, but what the ABIs of
+ * x86-64 and arm64 do. */
+static int cuda_absent(void)
 {
-    void *p = op_find(name);
-    if (!p) {
-        fprintf(stderr, "oomproof: %s is called but no library that is loaded has it\n", name);
-        _exit(127);
-    }
-    return p;
+    return cudaErrorInitializationError; /* and CUDA_ERROR_NOT_INITIALIZED */
+}
+static int cublas_absent(void)
+{
+    return 1; /* CUBLAS_STATUS_NOT_INITIALIZED */
+}
+static int cudnn_absent(void)
+{
+    return 1001; /* CUDNN_STATUS_NOT_INITIALIZED */
+}
+
+/* A program may only have asked whether the name is there, which it is since we are. */
+void *op_absent(const char *name)
+{
+    static int said;
+    if (!__atomic_exchange_n(&said, 1, __ATOMIC_RELAXED))
+        fprintf(stderr,
+                "oomproof: no CUDA library that is loaded has %s: it returns \"not initialised\"; "
+                "the name is there because liboomproof.so is preloaded\n",
+                name);
+    return !strncmp(name, "cublas", 6)  ? (void *)cublas_absent
+           : !strncmp(name, "cudnn", 5) ? (void *)cudnn_absent
+                                        : (void *)cuda_absent;
 }
 
 static void fork_lock(void)
@@ -58,6 +78,33 @@ static void fork_child(void)
     fork_unlock();
 }
 
+static int is_runtime(struct dl_phdr_info *info, size_t size, void *found)
+{
+    (void)size;
+    *(int *)found |= info->dlpi_name && strstr(info->dlpi_name, "libcudart.so") != NULL;
+    return 0;
+}
+
+typedef struct cuda {
+    int runtime, code; /* libcudart is loaded; what the other libraries carry */
+} cuda;
+
+static int look_at(struct dl_phdr_info *info, size_t size, void *found_)
+{
+    cuda *found = found_;
+    if (!info->dlpi_name || !*info->dlpi_name) return 0; /* the program */
+    is_runtime(info, size, &found->runtime);
+    found->code |= op_device_code(info->dlpi_name);
+    return 0;
+}
+
+/* What the program itself carries: also of one that never comes to its end. */
+static void note_code(int code)
+{
+    if (code & OP_CODE_KERNELS) __atomic_fetch_add(&op_shared->with_kernels, 1, __ATOMIC_RELAXED);
+    if (code & OP_CODE_STATIC) __atomic_fetch_add(&op_shared->with_static, 1, __ATOMIC_RELAXED);
+}
+
 static void __attribute__((constructor)) start(void)
 {
     const char *path = getenv("OOMPROOF_STATS"), *text = getenv("OOMPROOF_FAULTS");
@@ -70,6 +117,10 @@ static void __attribute__((constructor)) start(void)
         if (fd >= 0) close(fd);
         if (p != MAP_FAILED) op_shared = p;
         __atomic_fetch_add(&op_shared->processes, 1, __ATOMIC_RELAXED);
+        note_code(op_device_code("/proc/self/exe"));
+        int runtime = 0;
+        dl_iterate_phdr(is_runtime, &runtime);
+        if (runtime) __atomic_fetch_add(&op_shared->with_runtime, 1, __ATOMIC_RELAXED);
     }
     op_sweep_start();
     op_trace_start();
@@ -79,19 +130,13 @@ static void __attribute__((constructor)) start(void)
     _exit(2);
 }
 
-static int is_runtime(struct dl_phdr_info *info, size_t size, void *found)
-{
-    (void)size;
-    *(int *)found |= info->dlpi_name && strstr(info->dlpi_name, "libcudart.so") != NULL;
-    return 0;
-}
-
 static void __attribute__((destructor)) stop(void)
 {
     uint64_t seen = 0;
-    int loaded = 0;
+    cuda found = {0};
     op_judge_exit();
     for (int id = 0; id < OP_CALLS; id++) seen += op_shared->calls[id];
-    if (!seen) dl_iterate_phdr(is_runtime, &loaded);
-    if (loaded) __atomic_fetch_add(&op_shared->unseen, 1, __ATOMIC_RELAXED);
+    if (!seen) dl_iterate_phdr(look_at, &found);
+    if (found.runtime) __atomic_fetch_add(&op_shared->unseen, 1, __ATOMIC_RELAXED);
+    note_code(found.code);
 }

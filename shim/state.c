@@ -180,7 +180,7 @@ int op_rules_set(const char *text, char *error, size_t error_bytes)
 {
     static op_rule fresh[OP_MAX_RULES];
     pthread_mutex_lock(&op_lock);
-    int n = op_parse(text, fresh, error, error_bytes);
+    int n = op_parse(text ? text : "", fresh, error, error_bytes);
     if (n >= 0) {
         memcpy(rules, fresh, sizeof rules);
         nrules = n;
@@ -230,7 +230,7 @@ API uint64_t op_matched(int i)
 API uint64_t op_calls(const char *call)
 {
     uint64_t n = 0;
-    for (int id = 0; id < OP_CALLS; id++)
+    for (int id = 0; call && id < OP_CALLS; id++)
         if (op_named(call, &op_table[id]))
             n += OP_READ(op_shared->calls[id]) - OP_READ(forgotten[id]);
     return n;

@@ -20,15 +20,19 @@ extern int op_busy[OP_CALLS];        /* a rule or an observer wants to see this 
 
 /* The function of this name in a library that is loaded; NULL: none has it. */
 void *op_find(const char *name);
-/* The real function of this name; ends the process when no loaded library has it. */
-void *op_resolve(const char *name);
+/* What stands for the function of this name where no library has it: it returns its API's code for
+ * "not initialised". Said once. */
+void *op_absent(const char *name);
 #define REAL(name)                                                             \
     ({                                                                         \
         static __typeof__(name) *cached_;                                      \
         __typeof__(name) *real_ = __atomic_load_n(&cached_, __ATOMIC_RELAXED); \
         if (!real_) {                                                          \
-            real_ = (__typeof__(name) *)op_resolve(#name);                     \
-            __atomic_store_n(&cached_, real_, __ATOMIC_RELAXED);               \
+            real_ = (__typeof__(name) *)op_find(#name);                        \
+            if (real_)                                                         \
+                __atomic_store_n(&cached_, real_, __ATOMIC_RELAXED);           \
+            else                                                               \
+                real_ = (__typeof__(name) *)op_absent(#name);                  \
         }                                                                      \
         real_;                                                                 \
     })

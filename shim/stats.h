@@ -9,6 +9,8 @@ enum { OP_STATS_ROWS = 64 };
 typedef struct op_stats {
     uint64_t processes, trace_lost;
     uint64_t unseen; /* processes that loaded a CUDA runtime, none of whose calls came by */
+    /* processes that carry these, see devcode.h, or had libcudart from the beginning */
+    uint64_t with_kernels, with_static, with_runtime;
     uint64_t calls[OP_CALLS];
     uint64_t acted[OP_MAX_RULES];
     /* A row a process, which need not be added to atomically; row 0 is of those for which none was

@@ -132,6 +132,30 @@ static int odd(void)
     return 0;
 }
 
+/* Nothing where something is expected: as much as none, with and without the shim. */
+static int nulls(void)
+{
+    char error[8];
+    int bad = oomproof_arm(NULL, error, sizeof error) != 0 || oomproof_calls(NULL) != 0;
+    bad |= oomproof_arm("cudaMalloc ->", NULL, 0) > 0;
+    oomproof_phase(NULL);
+    oomproof_tag(NULL);
+    oomproof_observe(NULL, NULL);
+    oomproof_reference(NULL, NULL);
+    oomproof_retry(NULL, 0);
+    oomproof_part_begin(NULL);
+    oomproof_part_end(NULL, NULL);
+    oomproof_part_begin("part");
+    calls(1);
+    oomproof_part_end("part", NULL);
+    oomproof_step_begin();
+    void *p = NULL;
+    if (cudaMalloc(&p, 512) == cudaSuccess) cudaFree(p);
+    cudaGetLastError();
+    oomproof_step_end(NULL);
+    return bad;
+}
+
 static int child_fails(void)
 {
     void *p = NULL;
@@ -180,6 +204,7 @@ int main(int argc, char **argv)
     if (!strcmp(how, "cancels")) return cancels();
     if (!strcmp(how, "loads")) return loads(argc - 2, argv + 2);
     if (!strcmp(how, "odd")) return odd();
+    if (!strcmp(how, "nulls")) return nulls();
     if (!strcmp(how, "child-fails")) return child_fails();
     if (!strcmp(how, "budgets")) return budgets();
     if (!strcmp(how, "calls") && argc > 2) return calls(atoi(argv[2])), 0;

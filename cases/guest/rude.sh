@@ -66,6 +66,16 @@ places) # what is there stays, where it is no recording
     mv "$d/same.ring" "$d/y.ring"
     expect 2 "of a run that did not end" record -o "$d/y" -- "$rude" calls 1
     [ -s "$d/y.ring" ] || fail "the ring of an earlier run is gone" ;;
+nulls) # a pointer to nothing is as much as none
+    "$rude" nulls 2>"$out" || LD_LIBRARY_PATH=$build/sim "$rude" nulls >"$out" 2>&1 || fail "without the shim: $(cat "$out")"
+    expect 0 "3 calls intercepted" sim --trace "$d/t" -- "$rude" nulls
+    expect 0 "events" record -o "$d/r" -- "$rude" nulls
+    "$bin/oomproof" sweep --device sim -- "$rude" nulls >"$out" 2>&1
+    grep -q "fault points" "$out" || fail "a step without a summary: $(cat "$out")"
+    grep -q crash "$out" && fail "a step without a summary: $(cat "$out")"
+    "$bin/oomproof" sweep --device sim --part part --calls '*' -- "$rude" nulls >"$out" 2>&1
+    grep -q "fault points" "$out" || fail "a part without a summary: $(cat "$out")"
+    grep -q crash "$out" && fail "a part without a summary: $(cat "$out")" ;;
 odd) # what a recording holds can be read again
     expect 0 "3 events (1 failures)" record -o "$d/r" -- "$rude" odd
     grep -q '"ph":"a?b?c"' "$d/r" && grep -q '"size":9223372036854775807' "$d/r" || fail "$(cat "$d/r")"

@@ -88,4 +88,23 @@ list "$d/b" "$src" >"$d/3"
 list "$d/c" "$d/commented.cu" >"$d/4"
 [ -s "$d/1" ] && grep -q "g:" "$d/1" || fail "no sites"
 for i in 2 3 4; do diff "$d/1" "$d/$i" || fail "sites differ in build $i"; done
+
+# a program without symbols: functions by their addresses, distinct, the same in every run
+sites() { "$bin/oomproof" trace "$1" --csv | tail -n +2 | cut -d, -f10; }
+cp "$build/cases/guest_sites" "$d/named" && strip -o "$d/bare" "$d/named" || fail "strip"
+expect 0 "8 calls" sim --trace "$d/named.t" -- "$d/named"
+expect 0 "8 calls" sim --trace "$d/bare.t" -- "$d/bare"
+expect 0 "8 calls" sim --trace "$d/again.t" -- "$d/bare"
+sites "$d/named.t" | sort -u >"$d/named.s"
+sites "$d/bare.t" | sort -u >"$d/bare.s"
+[ "$(wc -l <"$d/named.s")" -eq 6 ] || fail "sites of three functions: $(cat "$d/named.s")"
+[ "$(wc -l <"$d/bare.s")" -eq 6 ] || fail "stripped, sites are not distinct: $(cat "$d/bare.s")"
+[ "$(grep -c '^bare:+0x[0-9a-f]*#[12]$' "$d/bare.s")" -eq 6 ] || fail "stripped: $(cat "$d/bare.s")"
+[ "$(sites "$d/bare.t")" = "$(sites "$d/again.t")" ] || fail "stripped, another run has other sites"
+# each is where nm says that the function begins
+for f in first second third; do
+    at=$(nm "$d/named" | sed -n "s/^0*\([0-9a-f]*\) t $f$/\1/p")
+    grep -q "^bare:+0x$at#1$" "$d/bare.s" || fail "$f is at $at, not in: $(cat "$d/bare.s")"
+done
+expect 0 "fired 2" sim --faults "cudaMalloc site=bare:+0x$(nm "$d/named" | sed -n 's/^0*\([0-9a-f]*\) t second$/\1/p')#1 -> delay(0)" -- "$d/bare"
 exit $bad

@@ -234,13 +234,17 @@ API void op_sample(uint64_t points)
 
 static void ended(const op_step_summary *s);
 
+static const op_step_summary nothing_said; /* of a program that gives NULL */
+
 API void op_part_end(const char *name, const op_step_summary *s)
 {
+    if (!s) s = &nothing_said;
     if (op_sweep && *op_sweep->part && !strcmp(name, op_sweep->part)) ended(s);
 }
 
 API void op_step_end(const op_step_summary *s)
 {
+    if (!s) s = &nothing_said;
     op_trace_step(&(op_step_event){.points = (uint64_t)s->points,
                                    .trained = (uint64_t)s->trained,
                                    .dropped = (uint64_t)s->dropped,
