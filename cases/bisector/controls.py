@@ -106,6 +106,7 @@ def recovery(p):
     p.want(p.totals()["chunk_passes"] == 6, "a scene a pass")
     p.c.key("End") if p.js("document.activeElement === document.body") else p.c.click("#last")
     p.want(p.text("#share") == "100 %" and "+" in p.text("#counters"), "all of the gradient survives, at a price")
+    p.want("forward passes rolled back" in p.text("#counters") and "wasted" not in p.text("body > main"), "the report's words")
     base = p.js("JSON.stringify(bisector.shown().run.nodes.map(n => n.points))")
     p.set("#halo", 0)
     p.c.click("#last")
@@ -174,6 +175,7 @@ def recorded_run(p, folder):
             p.want("Batch 1" in p.text("#run_words"), "and forth")
             p.c.click("#run details summary")
             p.want(p.js("document.querySelectorAll('#run table tr').length") == 3, "all numbers, a row a batch")
+            p.want("3 forward passes rolled back" in p.text("#run_sum") and "wasted" not in p.text("#run"), "the report's words of a run")
 
 
 ATTEMPTS = {"batch": 3, "points": 900, "trained": 700, "dropped": 200, "attempts": 6, "retries": 3, "bytes_peak": 9e6, "attempt_list": [

@@ -164,4 +164,9 @@ with tempfile.TemporaryDirectory() as d:
     want(subprocess.run([OOMPROOF, "report"], capture_output=True, check=False).returncode == 2, "nothing to report")
     run = subprocess.run([OOMPROOF, "report", "-o", "/proc/nowhere", one], capture_output=True, text=True, check=False)
     want(run.returncode == 7 and "error" in run.stderr, f"cannot be written: {run.returncode} {run.stderr}")
+    said = subprocess.run([OOMPROOF, "report", "--help"], capture_output=True, text=True, check=False).stdout.partition("exit codes:")[2]
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../shim/oomproof.1"), encoding="utf-8") as f:
+        manual = f.read().partition(".Pp\nOf\n.Cm report :\n")[2].partition("\n.El")[0]
+    codes = re.findall(r"(?:^|[ ,])([0-9])\s", said)
+    want(codes == ["0", "1", "2", "7"] and re.findall(r"(?m)^\.It ([0-9])$", manual) == codes, f"the exit codes of the manual: {codes}, {manual}")
 sys.exit(failed)

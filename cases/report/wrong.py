@@ -6,7 +6,9 @@ import subprocess
 import sys
 import tempfile
 
-from samples import lines_by_fault, log, result, sweep
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../reports/site"))
+import inputs  # noqa: E402
+from samples import lines_by_fault, log, result, sweep  # noqa: E402
 
 OOMPROOF = os.path.join(sys.argv[1], "bin/oomproof")
 failed = 0
@@ -112,4 +114,19 @@ with tempfile.TemporaryDirectory() as d:
         put(f"f{k}.oomt", '{"oomt":1,"note":"x"}\n')
     got, page, summary = report(*(os.path.join(d, f"f{k}.oomt") for k in range(3)))
     want("3 failures recorded in the field: not replayed here" in page and "made to happen again, none" not in page, "recordings that were not replayed")
+
+    # a trace whose events never end: read as far as is allowed, and the reader is ended
+    def endless(line):
+        program = put("reader", f"#!/bin/sh\n[ \"$1\" = trace ] || exit 0\nexec yes '{line}'\n")
+        os.chmod(program, 0o755)
+        i = inputs.Inputs()
+        inputs.add_trace(os.path.join(d, "t"), i, program)
+        return len(i.traces[0]["events"]), i.notes
+    event = '{"call":"cudaMalloc","seconds":0,"bytes":1}'
+    inputs.EVENTS, inputs.MOST = 1000, 1 << 20
+    got, notes = endless(event)
+    want(got == 1000 and len(notes) == 1 and "those after the first 1,000 are missing" in notes[0], f"as many events as are read: {got}, {notes}")
+    inputs.MOST = 100 * (len(event) + 1)
+    got, notes = endless(event)
+    want(got == 100 and len(notes) == 1 and "after the first 100 are missing" in notes[0], f"as many bytes as are read: {got}, {notes}")
 sys.exit(failed)

@@ -5,6 +5,8 @@ import json
 import os
 import stat
 import subprocess
+import sys
+import tempfile
 import xml.etree.ElementTree as xml
 
 import checks
@@ -39,9 +41,9 @@ def contents(path, into, most=MOST):
     return data
 
 
-def json_lines(path, text, into):
+def json_lines(path, lines, into):
     rows, broken = [], 0
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(lines, 1):
         try:
             row = json.loads(line)
         except (ValueError, RecursionError):
@@ -109,7 +111,7 @@ def add_sweep(path, text, into):
 
 
 def add_log(path, text, into):
-    rows = json_lines(path, text, into)
+    rows = json_lines(path, text.splitlines(), into)
     log = {"path": path, "batches": [r for r in rows if "batch" in r],
            "validations": [r["validation"] for r in rows if isinstance(r.get("validation"), dict)],
            "summary": next((r["summary"] for r in rows if isinstance(r.get("summary"), dict)), None)}
@@ -120,11 +122,35 @@ def add_log(path, text, into):
     into.logs.append(log)
 
 
+EVENTS = 500_000  # of one trace, each 1 KB while the page is made; a step of the trainer has 7,000
+
+
+def first(run, path, into):
+    """Lines of a reader's output, no further than the most that is read; then it is ended, and run.cut says so."""
+    lines = size = 0
+    for line in iter(lambda: run.stdout.readline(1 << 20), b""):
+        if lines == EVENTS or size + len(line) > MOST:
+            into.note(f"{path}: more than {EVENTS:,} events, or {MOST >> 20} MiB of them, are not read; those after the first {lines:,} are missing")
+            run.cut = True
+            run.kill()
+            break
+        lines += 1
+        size += len(line)
+        yield line.decode("utf-8", "replace")
+
+
 def add_trace(path, into, oomproof):
-    out = subprocess.run([oomproof, "trace", path, "--json"], capture_output=True, text=True, check=False)
-    events = json_lines(path, out.stdout, into)
-    if out.returncode or not events:
-        into.note(f"{path}: {out.stderr.strip() or 'no event in it'}")
+    with tempfile.TemporaryFile() as err, subprocess.Popen([oomproof, "trace", path, "--json"], stdout=subprocess.PIPE, stderr=err) as run:
+        run.cut = False
+        events = json_lines(path, first(run, path, into), into)
+        for e in events:  # few words, many times
+            e.update((k, sys.intern(e[k])) for k in ("call", "phase", "site") if isinstance(e.get(k), str))
+        run.stdout.close()
+        wrong = run.wait() and not run.cut
+        err.seek(0)
+        said = err.read(2000).decode("utf-8", "replace").strip()
+    if wrong or not events:
+        into.note(f"{path}: {said or 'no event in it'}")
     into.traces.append({"path": path, "events": events})
 
 
@@ -228,9 +254,9 @@ def add(path, into, oomproof="oomproof"):
     elif head.startswith(b'{"lines_by_fault"'):
         add_lines(path, text, into)
     elif head.startswith(b'{"mutant"'):
-        into.mutants += json_lines(path, text, into)
+        into.mutants += json_lines(path, text.splitlines(), into)
     elif head.startswith(b'{"oomt"'):
-        rows = json_lines(path, text.partition("\n")[0] + "\n", into)
+        rows = json_lines(path, [text.partition("\n")[0]], into)
         fails = text.count('"e":"fail"')
         into.fixtures += [dict(r, name=os.path.basename(path)[:-5], fails=fails) for r in rows]
     elif head.startswith((b'{"batch"', b'{"summary"', b'{"validation"')) or (path.endswith(".jsonl") and not text.strip()):

@@ -175,7 +175,7 @@ void pt_print_summary(FILE *to, const pt_totals *t, int exit_code)
             (long long)t->planned);
     fprintf(to,
             "          cost %.2f s (%.1f %% of the time), %lld forward and %lld backward passes "
-            "wasted (%.1f %% of forward passes)\n",
+            "rolled back after their end (%.1f %% of forward passes)\n",
             t->seconds_recover, share(t->seconds_recover, t->seconds), (long long)t->wasted_forward,
             (long long)t->wasted_backward, share((double)t->wasted_forward, (double)t->forward));
     if (t->overflows)

@@ -2,6 +2,8 @@
 "use strict";
 const LOG_COLUMNS = ["batch", "points", "trained", "dropped", "attempts", "retries", "splits_scene", "splits_space",
   "wasted_forward", "wasted_backward", "bytes_peak", "loss", "seconds", "seconds_recover"];
+/* as the report says it */
+const LOG_TITLES = { wasted_forward: "forward passes rolled back after their end", wasted_backward: "backward passes rolled back" };
 const LOG_SHOWN = 500; /* batches drawn; the sums are over all */
 
 function readLog(text) {
@@ -77,14 +79,14 @@ function showLog(to, log) {
   if (!rows.length) return to.replaceChildren(...notes, element("p", {}, "No batch in this file."));
   const attempts = sumOf(rows, "attempts"), retries = sumOf(rows, "retries"), seconds = sumOf(rows, "seconds");
   const sum = element("p", { id: "run_sum" }, `${count(rows.length)} batches, ${count(attempts)} attempts, ${count(retries)} `
-    + `failed and recovered (${percent(attempts ? retries / attempts : 0)}), ${count(sumOf(rows, "wasted_forward"))} wasted forward passes `
-    + `that had ended; ${count(sumOf(rows, "dropped"))} of ${count(sumOf(rows, "points"))} points dropped`
+    + `failed and recovered (${percent(attempts ? retries / attempts : 0)}), ${count(sumOf(rows, "wasted_forward"))} forward passes `
+    + `rolled back after their end; ${count(sumOf(rows, "dropped"))} of ${count(sumOf(rows, "points"))} points dropped`
     + (seconds ? `; recovery took ${percent(sumOf(rows, "seconds_recover") / seconds)} of the time.` : "."));
   const attemptTree = element("div", { id: "run_attempts" });
   const words = element("p", { id: "run_words" }), bars = element("div", { class: "scroll" }), table = element("table");
   const prev = element("button", { type: "button", id: "run_prev" }, "◀ batch");
   const next = element("button", { type: "button", id: "run_next" }, "batch ▶");
-  table.append(element("tr", {}, ...LOG_COLUMNS.map(c => element("th", {}, c.replace(/_/g, " ")))),
+  table.append(element("tr", {}, ...LOG_COLUMNS.map(c => element("th", {}, LOG_TITLES[c] || c.replace(/_/g, " ")))),
     ...rows.slice(0, LOG_SHOWN).map(r => element("tr", {}, ...LOG_COLUMNS.map(c => element("td", {}, shown(r[c]))))));
   function show(i) {
     at = Math.max(0, Math.min(Math.min(rows.length, LOG_SHOWN) - 1, i));

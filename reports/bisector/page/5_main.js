@@ -109,8 +109,8 @@ function showCounters() {
   $("counters").replaceChildren(
     counter("attempts", count(at), `of ${count(run.steps.length)}` + (run.settings.original ? "" : `; proven bound ${count(t.bound)}`)),
     counter("retries", count(s.retries), "failures after which it went on"),
-    counter("wasted forward passes", count(failed), `${count(s.wasted_forward)} of them had ended`),
-    counter("wasted work", percent(done ? s.wasted / done : 0), "of all work so far"),
+    counter("forward passes rolled back", count(failed), `begun in vain; ${count(s.wasted_forward)} of them had ended`),
+    counter("work rolled back", percent(done ? s.wasted / done : 0), "of all work so far"),
     counter(whole_ ? "overhead over a planner that knows all bytes" : "of the work of a planner that knows all bytes", planner,
       `${t.plan_passes} passes, no failure` + (t.plan_dropped ? `, ${count(t.plan_dropped)} points dropped` : "")),
     counter(`${whole_ || t.chunk_failed ? "overhead over" : "of the work of"} accumulation at ${run.settings.chunk} scene${run.settings.chunk > 1 ? "s" : ""} a pass`, chunk,
