@@ -55,6 +55,10 @@ python3 -c "import hypothesis" 2>/dev/null || /usr/bin/python3 -c "import hypoth
     useful python3-hypothesis "the cases properties.* are skipped"
 python3 -c "import jsonschema" 2>/dev/null || /usr/bin/python3 -c "import jsonschema" 2>/dev/null ||
     useful python3-jsonschema "the tests of what programs read (reports/schema) are skipped"
+# other libraries that are preloaded beside the shim
+for l in libjemalloc2:libjemalloc.so.2 libtcmalloc-minimal4:libtcmalloc_minimal.so.4; do
+    PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null | grep -q "${l#*:}" || useful "${l%%:*}" "the case guest.beside_${l#*:} is skipped"
+done
 
 # ---- CUDA ----
 [ -x build/cuda/bin/nvcc ] && exit 0
