@@ -1,6 +1,7 @@
 /* standin.c - see standin.h. Also what an allocation inside an allocation looks like, and a real
  * failure: 2^62 bytes are more than any card has. */
 #include "standin.h"
+#include <cublasLt.h>
 #include <cublas_v2.h>
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -20,13 +21,13 @@ int standin_last_error;
         COUNT(name);                  \
         return (type)0;               \
     }
-#define ALLOC(name, parameters, arguments, bytes, live, ask)        \
-    cudaError_t name parameters                                     \
-    {                                                               \
-        COUNT(name);                                                \
-        if ((size_t)(bytes) != (size_t)1 << 62) return cudaSuccess; \
-        standin_last_error = 2;                                     \
-        return cudaErrorMemoryAllocation;                           \
+#define ALLOC(name, parameters, arguments, bytes, live, stream, ask) \
+    cudaError_t name parameters                                      \
+    {                                                                \
+        COUNT(name);                                                 \
+        if ((size_t)(bytes) != (size_t)1 << 62) return cudaSuccess;  \
+        standin_last_error = 2;                                      \
+        return cudaErrorMemoryAllocation;                            \
     }
 #define PINNED(name, parameters, ...)                       PLAIN(cudaError_t, name, parameters)
 #define RELEASE(name, parameters, ...)                      PLAIN(cudaError_t, name, parameters)
