@@ -142,8 +142,9 @@ static inline int oomproof_sweeping(void)
 {
     return op_sweeping && op_sweeping();
 }
-/* In a sweep, where the program may write what it would else write over a file that its next run
- * begins with: each run must begin alike. NULL: not in a sweep. Goes with the sweep. */
+/* In a sweep, a folder for what the program would else write over a file that its next run begins
+ * with: each run must begin alike. Ask whenever you write: a run that takes a fault has a folder of
+ * its own, with what was written before it. NULL: not in a sweep. Goes with the sweep. */
 static inline const char *oomproof_folder(void)
 {
     return op_folder ? op_folder() : 0;

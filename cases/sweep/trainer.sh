@@ -56,7 +56,7 @@ checkpoint) # the second of them, which must leave the first or be whole
     same "$dir/a" "$dir/json" "without forking it is otherwise"
     [ ! -e "$dir/check" ] || { echo "the runs of a sweep write where they read"; bad=1; }
     swept 4 "no fault point" ++ --part checkpoint -- $train --allocator direct $file ;;
-pairs) swept 0 "pairs)" "$clean" ++ --pairs --once --shard 2/4 -- $train --allocator direct ;;
+pairs) swept 0 "pairs)" "$clean" ++ --pairs --once --shard 2/8 -- $train --allocator direct ;;
 budgets)
     swept 0 "budget: recovered exactly" "budget: recovered with declared loss" "16 runs" "$clean" \
         ++ --budgets 16 -- $double --allocator direct

@@ -108,6 +108,7 @@ static void by_run(op_sweep_file *s, const op_sweep_options *o, int k, op_mode m
     s->single_mode = mode;
     s->single_fault = fault;
     s->single_budget = o->budget;
+    s->single_passed = 0;
     s->role = OP_SINGLE;
     snprintf(out, sizeof out, "%s/single", s->folder);
     int status = op_stop_wait(start(o, out), o->timeout * 2);
@@ -117,6 +118,7 @@ static void by_run(op_sweep_file *s, const op_sweep_options *o, int k, op_mode m
     }
     if (s->nresults == i) { /* it never came to its fault */
         s->result[s->nresults++] = (op_result){.point = k,
+                                               .status = status,
                                                .second = -1,
                                                .mode = mode,
                                                .fault = fault,
@@ -182,7 +184,10 @@ static int proved(op_sweep_file *s, const op_sweep_options *o)
     if (enough(s) || (o->fork && (s->walked != s->npoints || !s->walker_equal))) return 0;
     while (!(o->kinds >> kind & 1)) kind++;
     by_run(s, o, s->npoints, OP_ONCE, (op_fault)kind);
-    int quiet = s->nresults == n + 1 && !op_stopped && s->result[n].verdict == OP_V_UNFIRED;
+    int quiet = s->nresults == n + 1 && !op_stopped && s->result[n].verdict == OP_V_UNFIRED &&
+                s->single_passed;
+    if (!quiet && !op_stopped && s->result[n].verdict == OP_V_UNFIRED)
+        fprintf(stderr, "oomproof: the run after the last point ended before the step did\n");
     s->nresults = n;
     return quiet;
 }
@@ -339,6 +344,8 @@ int op_sweep_command(int argc, char **argv)
     s->timeout_s = o.timeout;
     s->prune = o.prune && o.fork;
     s->pairs = o.pairs;
+    s->by_site = o.by_site;
+    s->then = o.then;
     s->shard = o.shard;
     s->shards = o.shards;
     memcpy(s->folder, folder, sizeof folder);
@@ -354,9 +361,15 @@ int op_sweep_command(int argc, char **argv)
     if (code == 0 && !op_stopped) {
         op_plan(s, &o);
         t.asked = op_plan_asked(s, &o);
-        if (o.budget)
+        for (int i = 0; o.then && i < s->npoints; i++)
+            if (i != o.point - 1) s->skip[i] = 0xffff;
+        if (!t.asked && !s->nresults && !o.budget && !o.budgets) {
+            fprintf(stderr,
+                    "oomproof: error: no run is left: --site, --point or --shard leave none\n");
+            code = 4;
+        } else if (o.budget)
             by_run(s, &o, -1, OP_BUDGET, OP_FAULT_OOM);
-        else if (o.point)
+        else if (o.point && !o.then)
             by_runs(s, &o, o.point - 1, o.point);
         else if (o.fork)
             code = by_forking(s, &o);

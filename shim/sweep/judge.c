@@ -100,8 +100,8 @@ API void op_retry(const void *state, size_t bytes)
     op_counters_from(r, 1); /* what comes after it may be taken over from another run */
     /* the future of a state also depends on which faults are still to come */
     uint64_t to_come[] = {r->mode, op_sweep->pairs && r->second < 0, r->fault, r->budget};
-    r->state =
-        op_state_hash(oomproof_hash(oomproof_hash(7, to_come, sizeof to_come), state, bytes));
+    uint64_t host = op_buffers_host_hash(oomproof_hash(7, to_come, sizeof to_come));
+    r->state = op_state_hash(oomproof_hash(host, state, bytes));
     op_result *before = judged(r->state);
     if (!before) return;
     r->inherited = (int)(before - op_sweep->result);
@@ -196,11 +196,6 @@ API int op_sweeping(void)
     return op_sweep != NULL;
 }
 
-API const char *op_folder(void)
-{
-    return op_sweep ? op_sweep->folder : NULL;
-}
-
 static void begin(void)
 {
     steps++;
@@ -263,6 +258,7 @@ static void ended(const op_step_summary *s)
     if (steps != op_sweep->step) return;
     op_result *r = op_sweep_result();
     if (r) judge(r, s);
+    if (op_sweep->role == OP_SINGLE) op_sweep->single_passed = 1;
     if (op_sweep->role == OP_REFERENCE) {
         op_sweep->reference_live = op_live_now(&op_runtime_live);
         op_sweep->peak_live = op_live_peak(&op_runtime_live, 0);
@@ -293,6 +289,7 @@ void op_judge_exit(void)
         op_sweep->reference_ended = 1;
         op_buffers_write("reference.bin");
     } else if (!r) {
+        op_sweep->single_passed = 1;
         op_sweep_wait_all();
         op_sweep->walker_equal = live == op_sweep->reference_live;
     } else if (live != op_sweep->reference_live) {

@@ -21,7 +21,8 @@ const char op_sweep_help[] =
     "number\n"
     "                   that is read from the device. Or one by one: --oom --status --sticky "
     "--shape --nan\n"
-    "  --pairs          and a second fault at each point after the first, the recovery included\n"
+    "  --pairs          and a second fault at each point after the first, the recovery included;\n"
+    "                   with --by site the first at each site\n"
     "  --budgets N      and the step on N budgets of device memory, from where nothing more fits "
     "to\n"
     "                   where all fits, more of them where its end changes\n"
@@ -30,6 +31,7 @@ const char op_sweep_help[] =
     "  --part NAME[:N]  instead of a step, what the program marks by this name, the N-th time; of "
     "pointtrain:\n                   validate, checkpoint\n"
     "  --point K        only point K, counted from 1\n"
+    "  --then M         and with it the second fault at point M, counted from 1 in that run\n"
     "  --by site        only the first point of each call site; --site GLOB: only these sites\n"
     "  --sample N       only N of the points, drawn by --seed S (1)\n"
     "  --shard I/N      only every N-th point, from the I-th\n"
@@ -112,7 +114,7 @@ static void modes(op_sweep_options *o)
     }
 }
 
-enum { O_PART = 900, O_FAULT = 1000, O_MODE = 1100 };
+enum { O_PART = 900, O_THEN, O_FAULT = 1000, O_MODE = 1100 };
 int op_sweep_read_options(int argc, char **argv, op_sweep_options *o)
 {
     static const struct option table[] = {{"device", 1, 0, 'd'},
@@ -134,6 +136,7 @@ int op_sweep_read_options(int argc, char **argv, op_sweep_options *o)
                                           {"pairs", 0, 0, 'p'},
                                           {"step", 1, 0, 's'},
                                           {"part", 1, 0, O_PART},
+                                          {"then", 1, 0, O_THEN},
                                           {"point", 1, 0, 'k'},
                                           {"shard", 1, 0, 'S'},
                                           {"no-fork", 0, 0, 'F'},
@@ -168,6 +171,9 @@ int op_sweep_read_options(int argc, char **argv, op_sweep_options *o)
         case 's':
             if (!whole("step", optarg, 1, 1 << 30, &o->step)) return 2;
             stepped = 1;
+            break;
+        case O_THEN:
+            if (!whole("then", optarg, 1, OP_POINTS, &o->then)) return 2;
             break;
         case O_PART:
             if (!part(optarg, o)) return 2;
@@ -234,6 +240,9 @@ int op_sweep_read_options(int argc, char **argv, op_sweep_options *o)
                 return 2;
         }
     o->seed = (uint64_t)seed;
+    if (o->then && !o->point)
+        return op_usage("--then is the second fault of a pair; give --point, the first", "");
+    if (o->then) o->pairs = 1;
     if (o->part && stepped) return op_usage("--step and --part: one of them: ", o->part);
     modes(o);
     int other = o->kinds & ~(1 << OP_FAULT_OOM);

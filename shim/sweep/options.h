@@ -6,7 +6,7 @@
 typedef struct op_sweep_options {
     const char *device, *faults, *memory, *calls, *site, *compare, *part, *json, *junit, *html,
         *keep;
-    int sim, modes, pairs, step, point, shard, shards, fork, prune, jobs, timeout;
+    int sim, modes, pairs, step, point, then, shard, shards, fork, prune, jobs, timeout;
     int kinds;              /* bit of each op_fault that is asked for */
     int mode_of[OP_FAULTS]; /* bits of each kind's modes */
     int most_findings;      /* 0: all */

@@ -101,9 +101,21 @@ void op_sweep_read(op_id id, const void *p, size_t bytes, cudaStream_t stream)
     if (at->id == (int)id && !is_float(p, bytes)) at->kinds &= ~(1 << OP_FAULT_NAN);
 }
 
-/* ---- a child of the walker ---- */
+/* ---- a child of the walker, or of one that has its first fault ---- */
+/* What the parent has printed since its own fault. */
+static void copy_from(const op_result *parent, int fd, int to)
+{
+    char path[700], block[4096];
+    snprintf(path, sizeof path, "%s/%d.%s", op_sweep->folder, (int)(parent - op_sweep->result),
+             fd == 1 ? "out" : "err");
+    int from = open(path, O_RDONLY | O_CLOEXEC);
+    for (ssize_t n; from >= 0 && (n = read(from, block, sizeof block)) > 0;)
+        if (write(to, block, (size_t)n) != n) break;
+    if (from >= 0) close(from);
+}
+
 /* Its output goes to its own files, and what it reads is at an offset of its own. */
-static void own_files(const op_result *r)
+static void own_files(const op_result *r, const op_result *parent)
 {
     char path[700], link[64], target[600];
     for (int fd = 0; fd < 256; fd++) {
@@ -113,6 +125,7 @@ static void own_files(const op_result *r)
             snprintf(path, sizeof path, "%s/%d.%s", op_sweep->folder, (int)(r - op_sweep->result),
                      fd == 1 ? "out" : "err");
             int to = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+            if (to >= 0 && parent) copy_from(parent, fd, to);
             if (to >= 0) dup2(to, fd);
             if (to >= 0) close(to);
             continue;
@@ -201,6 +214,7 @@ void op_sweep_forget_points(void)
 static void become_child(op_result *r, op_mode mode)
 {
     struct sigaction a = {.sa_handler = on_alarm};
+    const op_result *parent = S.mine;
     S.mine = r;
     S.children = 0;
     S.fired = 1;
@@ -212,7 +226,8 @@ static void become_child(op_result *r, op_mode mode)
     op_counters_from(r, 0);
     sigaction(SIGALRM, &a, NULL);
     alarm((unsigned)op_sweep->timeout_s);
-    if (S.depth == 1) own_files(r);
+    if (S.role == OP_WALKER || S.depth == 1) own_files(r, parent);
+    op_sweep_own_place(r);
 }
 
 /* 1 in the child, which is the run of r. */
@@ -221,7 +236,7 @@ static int fork_for(op_result *r, op_mode mode)
     wait_until(S.depth ? 0 : (op_sweep->jobs < 64 ? op_sweep->jobs : 64) - 1);
     if (S.depth) alarm(0); /* this process waits for others: its own limit starts again after */
     fflush(NULL);
-    r->out_at = lseek(1, 0, SEEK_CUR);
+    r->out_at = S.depth ? S.mine->out_at : lseek(1, 0, SEEK_CUR);
     pid_t pid = fork();
     if (pid < 0) {
         fprintf(stderr, "oomproof: fork: %s\n", strerror(errno));
@@ -309,6 +324,21 @@ static void note_point(int i, int kinds, const op_call *c)
     op_sweep->npoints = i + 1;
 }
 
+/* Of a pair: the one that is asked for, else all; by site, the first at each. */
+static int wanted_second(int i, const op_call *c)
+{
+    static uint64_t seen[1024];
+    if (op_sweep->then) return i == op_sweep->then - 1;
+    if (!op_sweep->by_site) return 1;
+    uint64_t h = oomproof_hash(c->id + 1, c->site, strlen(c->site)) | 1;
+    for (unsigned k = 0; k < 1024; k++) {
+        uint64_t *at = &seen[(h + k) % 1024];
+        if (*at == h) return 0;
+        if (!*at) return *at = h, 1;
+    }
+    return 1;
+}
+
 int op_sweep_point(const op_call *c)
 {
     if (S.calm || !op_sweep_in_step()) return 0;
@@ -338,8 +368,11 @@ int op_sweep_point(const op_call *c)
         }
         for (int run = 0; run < 2 * OP_FAULTS; run++) {
             int fault = run / 2, mode = run % 2; /* OP_RUN's bits */
-            if ((op_sweep->point[i].kinds >> fault & 1) && (op_sweep->modes[fault] >> mode & 1) &&
-                (S.depth ? mode == OP_ONCE : !(op_sweep->skip[i] & OP_RUN(fault, mode))) &&
+            /* a retry comes to points that the reference never had */
+            int has = S.depth ? kinds : op_sweep->point[i].kinds;
+            if ((has >> fault & 1) && (op_sweep->modes[fault] >> mode & 1) &&
+                (S.depth ? mode == OP_ONCE && wanted_second(i, c)
+                         : !(op_sweep->skip[i] & OP_RUN(fault, mode))) &&
                 fork_at(i, (op_mode)mode, (op_fault)fault, c))
                 return 1;
         }

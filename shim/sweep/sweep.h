@@ -95,12 +95,15 @@ typedef struct op_sweep_file {
     uint64_t magic;
     /* what is asked for */
     op_role role;
-    uint64_t calls[OP_FAULTS][4]; /* bits of the calls that are points of each kind */
-    int modes[OP_FAULTS];         /* bit of each op_mode; 0: the kind is not asked for */
-    char part[24];                /* a part of this name is swept (op_part_begin); "": a step */
-    int step;                     /* which of them, from 1 */
-    int jobs, timeout_s, prune, pairs;
-    int single_point; /* OP_SINGLE */
+    uint64_t calls[OP_FAULTS]
+                  [(OP_CALLS + 63) / 64]; /* bits of those that are points of each kind */
+    int modes[OP_FAULTS];                 /* bit of each op_mode; 0: the kind is not asked for */
+    char part[24]; /* a part of this name is swept (op_part_begin); "": a step */
+    int step;      /* which of them, from 1 */
+    int jobs, timeout_s, prune, pairs, by_site;
+    int single_point;  /* OP_SINGLE */
+    int single_passed; /* it came to the end of the step without its fault */
+    int then;          /* of pairs: only this second fault, from 1; 0: all */
     op_mode single_mode;
     op_fault single_fault;
     uint64_t single_budget;
@@ -155,7 +158,9 @@ void op_sweep_end_process(op_verdict v, const char *why) __attribute__((noreturn
 void op_sweep_calm(void);     /* no more faults in this process */
 void op_sweep_wait_all(void); /* for the children of this process */
 void op_sweep_forget_points(void);
-op_result *op_sweep_result(void); /* of this process; NULL: it has taken no fault */
+/* ---- place.c: where this process writes what it would else write over (oomproof_folder) ---- */
+void op_sweep_own_place(const op_result *r); /* a copy of its parent's, for the run of r */
+op_result *op_sweep_result(void);            /* of this process; NULL: it has taken no fault */
 
 /* ---- budget.c ---- */
 /* Budgets from "nothing more fits" to "all fits": half of them evenly, the rest where two

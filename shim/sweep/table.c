@@ -48,9 +48,11 @@ static void repeat(FILE *f, const op_result *r, const op_tally *t)
 {
     if (r->point < 0)
         fprintf(f, "%s --budget %llu -- %s", t->again, (unsigned long long)r->budget, t->command);
-    else
-        fprintf(f, "%s --point %d --%s -- %s", t->again, r->point + 1, op_mode_text[r->mode],
-                t->command);
+    else {
+        fprintf(f, "%s --point %d", t->again, r->point + 1);
+        if (r->second >= 0) fprintf(f, " --then %d", r->second + 1);
+        fprintf(f, " --%s -- %s", op_mode_text[r->mode], t->command);
+    }
 }
 
 static const char *repeat_text(const op_result *r, const op_tally *t)

@@ -43,7 +43,6 @@ typedef struct run {
     pt_scene *scene; /* [batch] */
     uint32_t *key;   /* [batch] */
     pt_batch_result last;
-    char aside[600]; /* "": the checkpoint is written where it is read */
     int bad_checkpoint, log_lost, warned, warned_few;
 } run;
 
@@ -137,10 +136,6 @@ static pt_status open_all(run *r)
         r->bad_checkpoint = 1; /* until it is not */
         TRY(pt_checkpoint_load(r->trainer, o->checkpoint, &found));
         TRY(pt_write_possible(o->checkpoint));
-        if (pt_probe_folder()) { /* the runs of a sweep all begin with the file as it is */
-            snprintf(r->aside, sizeof r->aside, "%s/checkpoint", pt_probe_folder());
-            unlink(r->aside);
-        }
         r->bad_checkpoint = 0;
         resumed = found;
         if (found && !o->quiet)
@@ -303,6 +298,14 @@ done:
     return st;
 }
 
+static pt_status save(const run *r)
+{
+    char aside[700]; /* the runs of a sweep all begin with the file as it is */
+    if (!pt_probe_folder()) return pt_checkpoint_save(r->trainer, r->o->checkpoint);
+    snprintf(aside, sizeof aside, "%s/checkpoint", pt_probe_folder());
+    return pt_checkpoint_save(r->trainer, aside);
+}
+
 /* What comes after every so many batches, and validation at the end. */
 static pt_status between(run *r)
 {
@@ -312,7 +315,7 @@ static pt_status between(run *r)
     int last = step == o->steps;
     if (r->val && (last || (o->val_every && step % o->val_every == 0))) TRY(validate(r));
     if (!last && o->checkpoint_every && step % o->checkpoint_every == 0) {
-        st = pt_checkpoint_save(r->trainer, *r->aside ? r->aside : o->checkpoint);
+        st = save(r);
         r->bad_checkpoint = st != PT_OK;
     }
 done:
@@ -357,7 +360,7 @@ static int finish(run *r, pt_status st)
     /* after a failure the state is that of the last whole batch: worth keeping, unless the device
      * is gone */
     if (r->o->checkpoint && (st == PT_OK || pt_classify(pt_error_last()) != PT_CLASS_FATAL) &&
-        pt_checkpoint_save(r->trainer, *r->aside ? r->aside : r->o->checkpoint) != PT_OK) {
+        save(r) != PT_OK) {
         say_error(pt_error_last());
         code = code ? code : 14;
     }
