@@ -55,6 +55,11 @@ with tempfile.TemporaryDirectory() as d:
     run, page, md = report(put("1.json", sweep(good[:10])), put("2.json", sweep(good[10:])), put("3.json", sweep(good, "else")))
     want("merged from 2 parts" in page and page.count(">Every fault point of a step, failed: train (oom)</h2>") == 1 and
          page.count(">Every fault point of a step, failed: else (oom)</h2>") == 1, "two shards and another sweep")
+    def shard(i):
+        return put(f"shard{i}.json", sweep(good[i * 6 - 6:i * 6], shard=[i, 3]))
+    run, page, md = report(shard(1), shard(3))
+    want(run.returncode == 1 and "of its 3 shards the 2 is not here" in page and "nothing was found wrong" not in page,
+         f"a shard that is missing is told: {run.returncode} {run.stderr}")
 
     # split ahead: no recovery, and no attempt of the whole
     ahead = put("ahead.jsonl", log(1).replace('"attempts": 3', '"attempts": 2, "retries": 0, "planned": 1').replace(

@@ -132,6 +132,7 @@ def main():
     i = inputs.Inputs()
     for path in o.files:
         inputs.add(path, i, o.oomproof)
+    inputs.missing_shards(i)
     inputs.gather(i)
     written = [o.html] if o.html else [os.path.join(o.out, name) for name in ("index.html", "summary.json", "summary.md")]
     wrong = output.clash(written, i.read)

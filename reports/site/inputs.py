@@ -74,6 +74,27 @@ def sound(row):
     return row
 
 
+def shard_of(sweep):
+    """(i, n): the i-th of n; 1 of 1 of an older sweep, which does not say."""
+    shard = sweep.get("shard")
+    whole = isinstance(shard, list) and len(shard) == 2 and all(isinstance(x, int) and 0 < x < 1 << 20 for x in shard)
+    return tuple(shard) if whole else (1, 1)
+
+
+def missing_shards(into):
+    """All of i/n for some n, or a note; then the sweep is of a part of its points."""
+    for sweep in into.sweeps:
+        of = sorted({n for _, n in sweep["shards"]})
+        here = {n: {i for i, k in sweep["shards"] if k == n} for n in of}
+        if not of or any(len(here[n]) == n for n in of):
+            continue
+        n = max(of)
+        lack = [str(i) for i in range(1, n + 1) if i not in here[n]]
+        into.note(f"{sweep['parts'][0]}: of its {n:,} shards the {', '.join(lack[:20])}{', ...' if len(lack) > 20 else ''} "
+                  f"{'is' if len(lack) == 1 else 'are'} not here: their fault points are not covered")
+        sweep["proof"] = False
+
+
 def add_sweep(path, text, into):
     try:
         sweep = json.loads(text)
@@ -105,8 +126,10 @@ def add_sweep(path, text, into):
             same["seconds"] += sweep.get("seconds", 0)
             same["proof"] = bool(same["proof"] and sweep.get("proof"))
             same["parts"].append(path)
+            same["shards"].add(shard_of(sweep))
             return
     sweep["parts"] = [path]
+    sweep["shards"] = {shard_of(sweep)}
     into.sweeps.append(sweep)
 
 

@@ -197,10 +197,12 @@ int op_write_json(FILE *f, const op_sweep_file *s, const op_tally *t)
     fputs(",\"options\":", f);
     op_json_text(f, t->again);
     fprintf(f,
-            ",\n\"asked\":%d,\"runs\":%d,\"pairs\":%d,\"pruned\":%d,\"checked\":%d,\"fork\":%s,"
+            ",\n\"shard\":[%d,%d],\"asked\":%d,\"runs\":%d,\"pairs\":%d,\"pruned\":%d,\"checked\":%"
+            "d,\"fork\":%s,"
             "\"seconds\":%.3f,\"finished\":%s,\"proof\":%s}\n",
-            t->asked, t->runs, t->pairs, t->pruned, t->checked, t->fork ? "true" : "false",
-            t->seconds, t->finished ? "true" : "false", t->proved ? "true" : "false");
+            s->shard + 1, s->shards, t->asked, t->runs, t->pairs, t->pruned, t->checked,
+            t->fork ? "true" : "false", t->seconds, t->finished ? "true" : "false",
+            t->proved ? "true" : "false");
     return ferror(f) || fflush(f) != 0;
 }
 
