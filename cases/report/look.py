@@ -23,6 +23,26 @@ CONTRAST = """(() => {
   probe.remove();
   return out; })()"""
 
+# colours that lie beside each other in a picture: how far apart in Lab, as they are and to those who lack a kind of cone (Machado et
+# al., severity 1)
+ALIKE = """(() => {
+  const f = t => t > 0.008856 ? Math.cbrt(t) : 7.787 * t + 16 / 116, dot = (m, v) => m.map(r => r.reduce((a, x, i) => a + x * v[i], 0));
+  const lab = v => { const [x, y, z] = dot([[0.4339, 0.3762, 0.1899], [0.2126, 0.7152, 0.0722], [0.0177, 0.1095, 0.8729]], v).map(f);
+    return [116 * y - 16, 500 * (x - y), 200 * (y - z)]; };
+  const style = getComputedStyle(document.documentElement), probe = document.body.appendChild(document.createElement('i')), out = [];
+  const colour = k => { probe.style.color = style.getPropertyValue('--t' + k);
+    return getComputedStyle(probe).color.match(/[0-9.]+/g).slice(0, 3).map(x => (x /= 255) <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4); };
+  for (const [eyes, m, least] of [['all', [[1, 0, 0], [0, 1, 0], [0, 0, 1]], 20],
+      ['no red', [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]], 15],
+      ['no green', [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]], 15]])
+    for (let a = 0; a < 7; a++) for (let b = 0; b < a; b++) {
+      const [p, q] = [a, b].map(k => lab(dot(m, colour(k)).map(x => Math.max(0, Math.min(1, x)))));
+      const apart = Math.hypot(...p.map((x, i) => x - q[i]));
+      if (apart < least) out.push(`t${b} and t${a}, ${eyes}: ${apart.toFixed(1)}`);
+    }
+  probe.remove();
+  return out; })()"""
+
 NAMELESS = """[...document.querySelectorAll('button, input, a, summary, svg[role=img], [tabindex]')].filter(e =>
   !e.getAttribute('aria-label') && !e.textContent.trim()).map(e => e.outerHTML.slice(0, 80))"""
 
@@ -52,7 +72,7 @@ with tempfile.TemporaryDirectory() as d:
         if wide > width or findings != 2 or targets:
             print(f"{width} pixels{' in the dark' if dark else ''}: {wide} wide, {findings} findings, {targets} links to nowhere")
             failed = 1
-        for what, found in (("contrast", browser.js(CONTRAST)), ("controls without a name", browser.js(NAMELESS))):
+        for what, found in (("contrast", browser.js(CONTRAST)), ("colours that are alike", browser.js(ALIKE)), ("controls without a name", browser.js(NAMELESS))):
             if found:
                 print(f"{width} pixels{' in the dark' if dark else ''}: {what}: {found}")
                 failed = 1

@@ -60,6 +60,45 @@ def without_scripts(c, url):
     want(points > 100 and shown > 10000, f"without scripts there is a picture: {points} points on {shown} pixels")
 
 
+def without_scripts_on_a_phone(c, size):
+    """A batch is wider than the screen: that it can be swiped is said, what its lines mean stays beside it."""
+    said = c.js("getComputedStyle(document.querySelector('.batch .sideways')).display") != "none"
+    cut = c.js("(e => e.scrollWidth > e.clientWidth)(document.querySelector('.batch .scroll'))")
+    want(said == cut == (size < 500), f"{size} pixels: cut: {cut}, said: {said}")
+    c.js("document.querySelector('.batch .scroll').scrollLeft = 150")
+    left = c.js("document.querySelector('.batch .axis').getBoundingClientRect().left - document.querySelector('.batch .scroll').getBoundingClientRect().left")
+    want(abs(left) < 1, f"{size} pixels: the axis is {left} pixels away")
+
+
+def axis(c):
+    """Round numbers of MiB and the peak, each beside its line."""
+    for kind in ("whole", "batch"):
+        said, apart = c.js(f"""(box => {{ const labels = [...box.querySelectorAll('.axis span')], middle = e => (b => (b.top + b.bottom) / 2)(e.getBoundingClientRect());
+            const lines = [...box.querySelectorAll('svg > path[d*=H901]')].map(middle);
+            return [labels.map(e => e.innerText.replace(/\\s+/g, ' ')), Math.max(...labels.map(l => Math.min(...lines.map(y => Math.abs(y - middle(l))))))]; }})
+            (document.querySelector('.timeline.{kind}'))""")
+        want(len(said) > 2 and said[0] == "0" and all(re.fullmatch(r"[0-9.]+ MiB", x) for x in said[1:-1]) and
+             re.fullmatch(r"peak [0-9.]+ MiB", said[-1]) and apart < 1.5, f"the axis of the {kind}: {said}, {apart} pixels from a line")
+
+
+def fingers(c):
+    """Two stretch it; on the bar stands how."""
+    press(c, "whole")
+    want("two fingers or + to zoom" in c.js("document.querySelector('.timeline.whole > div:last-child').textContent"), "how it is zoomed by fingers")
+    x, y, width = c.js("(() => { const s = document.querySelector('.timeline.whole svg'); s.scrollIntoView({block: 'center'}); "
+                       "const b = s.getBoundingClientRect(); return [b.left, b.top + b.height / 2, b.width] })()")
+
+    def touch(kind, *shares):
+        c.call("Input.dispatchTouchEvent", type=kind, touchPoints=[dict(x=x + s * width, y=y, id=k) for k, s in enumerate(shares)])
+    touch("touchStart", 0.4)
+    touch("touchStart", 0.4, 0.6)
+    touch("touchMove", 0.3, 0.7)
+    touch("touchEnd")
+    start, wide = view(c)
+    want(abs(wide - 451) < 20 and abs(start + wide / 2 - 451) < 20, f"stretched to twice its width about the middle: {start}, {wide}")
+    press(c, "whole")
+
+
 def press(c, name):
     c.click(f".timeline.whole button[data-does={name}]")
 
@@ -149,12 +188,17 @@ with tempfile.TemporaryDirectory() as folder:
     browser = chrome.Chrome(program)
     for size in (1280, 360):
         browser.size(size, 900, size < 500)
+        browser.call("Emulation.setTouchEmulationEnabled", enabled=size < 500, maxTouchPoints=2)
         without_scripts(browser, where)
+        without_scripts_on_a_phone(browser, size)
         browser.open(where)
         want(browser.js("document.documentElement.scrollWidth") <= size, f"nothing is wider than {size} pixels")
+        axis(browser)
         buttons(browser)
         if size > 500:
             mouse(browser)
+        else:
+            fingers(browser)
         keys(browser)
     want(not browser.errors, f"the console says: {browser.errors}")
     browser.close()

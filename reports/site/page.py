@@ -10,6 +10,10 @@ VERDICTS = {"recovered exactly": ("E", "good", "the step ended as the run that n
             "refused cleanly": ("R", "refused", "the failure reached the user with its cause, and nothing had changed")}
 
 
+# shown where a picture is wider than a phone
+SIDEWAYS = "<p class='hint sideways'>Wider than this screen: swipe the picture sideways.</p>"
+
+
 def file_beside(name):
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), name), encoding="utf-8") as f:
         return f.read()

@@ -2,7 +2,7 @@
 failing. A script shows the stack and the command of the one that is chosen; without it there is the table of call sites."""
 import os
 
-from page import VERDICTS, count, data, esc, mark, number, script, table
+from page import SIDEWAYS, VERDICTS, count, data, esc, mark, number, script, table
 
 MOST = 60  # letters of one site; more are counted
 MANY = 800  # points of which each is small
@@ -155,7 +155,7 @@ def budgets(sweep):
              f"{number(r.get('dropped')):,}"] for r in of]
     return ("<h3>The same step on smaller cards</h3><p class=what>Here no single call fails: the whole step runs on less and less memory. "
             f"At the left ({low / 1048576:.1f} MiB) nothing fits beside the parameters, at the right ({high / 1048576:.1f} MiB) all of it "
-            f"does.</p><div class='scroll wide'><svg viewBox='0 0 900 56' role=img aria-label='verdict by budget'>{''.join(out)}</svg></div><details><summary>As a table"
+            f"does.</p><div class='scroll wide'><svg viewBox='0 0 900 56' role=img aria-label='verdict by budget'>{''.join(out)}</svg></div>{SIDEWAYS}<details><summary>As a table"
             "</summary>" + table(["memory", "verdict", "retries", "splits", "points left out"], rows) + "</details>")
 
 

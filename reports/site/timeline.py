@@ -1,6 +1,6 @@
 """timeline.py - device memory over time, from a trace: the whole run as a line, each recovered batch by what holds the memory,
 with its phases, failures and releases. Pictures for everybody, which a script makes ones to zoom and to move."""
-from page import count, esc, mib, number, script, table
+from page import SIDEWAYS, count, esc, mib, number, script, table
 
 WIDE, HIGH = 902, 204
 COLUMNS = 7200  # 8 for each of the picture's own: what is there to be seen when it is zoomed
@@ -39,16 +39,40 @@ def failed(rows):
     return [(t, e) for t, _, _, _, e in rows if "call" in e and e.get("result")]
 
 
+def at(x, y):
+    """What keeps its shape when the picture is zoomed: drawn about its own 0, 0."""
+    return f'data-x="{x:.2f}" data-y="{y}" transform="translate({x:.2f} {y})"'
+
+
 def marks(fails, begin, end):
     return "".join(
-        f'<g class=bad data-x="{place(t, begin, end):.2f}" transform="translate({place(t, begin, end):.2f} 0)"><title>'
+        f'<g class=bad {at(place(t, begin, end), 4)}><title>'
         f'{esc(e.get("call"))} of {number(e.get("bytes")):,} bytes failed with {esc(e.get("result"))} in {esc(e.get("phase"))} at '
-        f'{esc(e.get("site"))}</title><path d="M-5 4l5 10l5 -10z" fill="currentColor"/></g>' for t, e in fails[:400])
+        f'{esc(e.get("site"))}</title><path d="M-5 0l5 10l5 -10z" fill="currentColor"/></g>' for t, e in fails[:400])
 
 
-def figure(kind, begin, end, high, inside, label):
-    return (f"<div class='timeline {kind}' data-begin=\"{begin:.6f}\" data-end=\"{end:.6f}\"><div class=scroll>"
-            f"<svg viewBox='0 0 {WIDE} {high}' style='aspect-ratio:{WIDE}/{high}' role=img aria-label=\"{esc(label)}\">{inside}</svg></div></div>")
+def ticks(top):
+    """Round numbers of MiB below the peak, at most six, and none that its own label would hide."""
+    step = next(m * 10.0 ** k for k in range(-6, 12) for m in (1, 2, 5) if top / 1048576 <= 6 * m * 10.0 ** k)
+    return [k * step * 1048576 for k in range(1, 7) if k * step * 1048576 < 0.8 * top]
+
+
+def frame(y, top, *dotted):
+    """Lines at the bottom and at the ticks; dotted ones at the peak, and where else is said."""
+    lines = [(0, ""), *((n, " opacity=.5") for n in ticks(top)), *((n, " stroke-dasharray='2 4'") for n in (top, *dotted))]
+    return "".join(f"<path d='M1 {y(n):.1f}H901' stroke='var(--line)'{how} />" for n, how in lines)
+
+
+def axis(y, top, high):
+    """Beside the picture, not in it: it stays when that is zoomed or moved."""
+    labels = [(0, "0"), *((n, f"{n / 1048576:,.6g} MiB") for n in ticks(top)), (top, f"<b>peak<br>{mib(top)}</b>")]
+    return "".join(f"<span style='top:{100 * y(n) / high:.2f}%'>{text}</span>" for n, text in labels)
+
+
+def figure(kind, begin, end, high, beside, inside, label):
+    return (f"<div class='timeline {kind}' data-begin=\"{begin:.6f}\" data-end=\"{end:.6f}\"><div class=scroll><div class=plot><div class=axis>{beside}"
+            f"</div><svg viewBox='0 0 {WIDE} {high}' style='aspect-ratio:{WIDE}/{high}' role=img aria-label=\"{esc(label)}\">{inside}</svg></div></div>"
+            f"{SIDEWAYS}</div>")
 
 
 def picture(trace, rows):
@@ -58,9 +82,10 @@ def picture(trace, rows):
         x = min(int(COLUMNS * t / end), COLUMNS - 1)
         columns[x] = max(columns.get(x, 0), n)
     path = " ".join(f"{place(x, 0, COLUMNS):g},{HIGH - 4 - 180 * n / top:.1f}" for x, n in sorted(columns.items()))
-    return (f"<h3>Device memory over time</h3><p class=m>{esc(trace['path'])}</p><p>From 0 at the "
-            f"bottom line to {mib(top)} at the dotted one; {count(len(fails), 'failure')} (<b class=bad>&#9660;</b>), {end:.2f} s.</p>" + figure(
-                "whole", 0, end, HIGH, f"{frame(lambda n: HIGH - 4 - 180 * n / top, top, top)}<polyline points='{path}' fill=none stroke=currentColor stroke-width=1.5 />"
+    y = lambda n: HIGH - 4 - 180 * n / top  # noqa: E731
+    return (f"<h3>Device memory over time</h3><p class=m>{esc(trace['path'])}</p><p>The dotted line is the peak, {mib(top)}: the most that was "
+            f"live at once, not what the card had. {count(len(fails), 'failure')} (<b class=bad>&#9660;</b>), {end:.2f} s.</p>" + figure(
+                "whole", 0, end, HIGH, axis(y, top, HIGH), f"{frame(y, top)}<polyline points='{path}' fill=none stroke=currentColor stroke-width=1.5 />"
                 f"{marks(fails, 0, end)}", "live device bytes over time"))
 
 
@@ -136,11 +161,6 @@ def attempts(rows):
     return out
 
 
-def frame(y, top, n):
-    """A line where n bytes lie, and at the top."""
-    return "".join(f"<path d='M1 {y(v):.1f}H901' stroke='var(--line)' stroke-dasharray='{dash}'/>" for v, dash in ((0, "none"), (n, "2 4"), (top, "2 4")))
-
-
 def batch(rows, base, index, ended):
     begin, end, top, high = rows[0][0], rows[-1][0], max(max(r[1] for r in rows), 1), 262
     layers, columns = stacks(rows, base, begin, end)
@@ -161,16 +181,16 @@ def batch(rows, base, index, ended):
     out.append(marks(fails, begin, end))
     for t in free:
         x = place(t, begin, end)
-        out.append(f'<g class=good data-x="{x:.2f}" transform="translate({x:.2f} 0)"><title>all of the batch released: back at {mib(base)}'
-                   '</title><path d="M-5 214l5 -10l5 10z" fill="currentColor"/></g>')
+        out.append(f'<g class=good {at(x, 204)}><title>all of the batch released: back at {mib(base)}'
+                   '</title><path d="M-5 10l5 -10l5 10z" fill="currentColor"/></g>')
     for phase, a, b in spans(rows, begin, end):
         x, w = place(a, begin, end), max(place(b, begin, end) - place(a, begin, end), 0.4)
         staged = phase in ("stage", "split")
-        out.append(f"<rect x={x:.2f} y=220 width={w:.2f} height=18 fill='var(--{'t6' if staged else 'panel'})' stroke='var(--line)' "
+        out.append(f"<rect x={x:.2f} y=220 width={w:.2f} height=18 fill='var(--{'dim' if staged else 'panel'})' stroke='var(--line)' "
                    f"stroke-width=.4><title>{esc(phase)}, {b - a:.3f} s</title></rect>")
-        if w > 26:
-            out.append(f'<g data-x="{x + w / 2:.2f}" transform="translate({x + w / 2:.2f} 0)"><text y=233 text-anchor=middle '
-                       f"style='font-size:11px'>{esc(SHORT.get(phase, phase)[:10])}</text></g>")
+        if w > 1:
+            out.append(f'<g class="{"" if w > 26 else "close"}" {at(x + w / 2, 229)} data-room="{w:.1f}"><text y=4 text-anchor=middle '
+                       f"style='font-size:11px{';fill:var(--bg)' if staged else ''}'>{esc(SHORT.get(phase, phase)[:10])}</text></g>")
     labels = []  # neighbours that are too close are one label
     for k, t in enumerate(attempts(rows), 1):
         x = place(t, begin, end)
@@ -178,8 +198,8 @@ def batch(rows, base, index, ended):
             labels[-1][2] = k
         else:
             labels.append([x, k, k])
-    for x, first, last in labels:
-        out.append(f'<g data-x="{x + 3:.2f}" transform="translate({x + 3:.2f} 0)"><text y=256 style="font-size:11px">{first}'
+    for (x, first, last), following in zip(labels, [*labels[1:], (WIDE,)]):
+        out.append(f'<g {at(x, 252)} data-room="{following[0] - x:.1f}"><text x=3 y=4 style="font-size:11px">{first}'
                    f'{f"&ndash;{last}" if last > first else ""}</text></g>')
     key = "".join(f"<li><i class=key style='background:var(--t{k % 7})'></i> {esc(name)}</li>" for k, name in enumerate(layers))
     how = ("the run was stopped within it" if ended.get("stopped") else f"{number(ended.get('points')):,} points in "
@@ -187,9 +207,9 @@ def batch(rows, base, index, ended):
     words = (f"{how}; {mib(top)} at most, {mib(base)} before it; {count(len(fails), 'failed call')}, {end - begin:.2f} s")
     return (f"<details{' open' if not index else ''}><summary>Batch {index_of(ended)}: {words}</summary><ul class=legend>{key}"
             "<li><b class=bad>&#9660;</b> a call failed</li><li><b class=good>&#9650;</b> all of the batch given back</li>"
-            "<li>numbers: where each attempt begins</li>"
-            "<li><i class=key style='background:var(--t6)'></i> strip: staged to the host, or split</li></ul>" + figure(
-                "batch", begin, end, high, "".join(out), "live device bytes of one batch, by what holds them") + "</details>")
+            f"<li>dotted: the peak, {mib(top)}, and what was held before, {mib(base)}</li><li>numbers: where each attempt begins</li>"
+            "<li><i class=key style='background:var(--dim)'></i> strip: staged to the host, or split</li></ul>" + figure(
+                "batch", begin, end, high, axis(y, top, high), "".join(out), "live device bytes of one batch, by what holds them") + "</details>")
 
 
 def index_of(ended):
@@ -248,7 +268,7 @@ def times(rows):
     for phase, (good, bad) in sorted(of.items(), key=lambda x: -sum(x[1])):
         bars = (f"<span class=bar style='width:{8 * good / most:.2f}em'></span>" if good else "") + (
             f"<span class='bar fail' style='width:{8 * bad / most:.2f}em'></span>" if bad else "")
-        cells.append([phase, f"{good:.4f}", f"{bad:.4f}", f"{100 * (good + bad) / total:.1f} %", ("html", bars, "bars")])
+        cells.append([phase, f"{good:.4f}", f"{bad:.4f}", f"{100 * (good + bad) / total:.1f}\u00a0%", ("html", bars, "bars")])
     lost = sum(bad for _, bad in of.values())
     return (f"<h3>Where the time went</h3><p class=hint>Seconds of each phase, by the program's own names; striped: of attempts that failed and of "
             f"the way back from them, {100 * lost / total:.1f} % of {total:.2f} s together.</p>" +
