@@ -32,10 +32,8 @@ touch "$dir/said"
 python3 scripts/coverage.py --json "${OOMPROOF_COVERAGE_OUT:-$build/reports/coverage/coverage.json}" --said "$dir/said" "$dir" || failed=1
 if [ $# -eq 0 ]; then
     mkdir -p build/reports
-    lcov --quiet --rc lcov_branch_coverage=1 --capture --directory "$dir" --output-file "$dir/all.info"
-    lcov --quiet --rc lcov_branch_coverage=1 --extract "$dir/all.info" '*/trainer/*' --output-file "$dir/recovery.info"
-    genhtml --quiet --branch-coverage --output-directory build/reports/coverage "$dir/recovery.info"
-    echo "open build/reports/coverage/index.html"
+    sh scripts/lcov.sh "$dir" build/reports/coverage
+    echo "lcov's pages, line by line: build/reports/coverage/index.html"
     sh scripts/faultlines.sh "$build" build/reports/coverage/faults.json || failed=1
     build/bin/oomproof report --html build/reports/coverage/faults.html build/reports/coverage/faults.json &&
         echo "which fault reached which line: build/reports/coverage/faults.html, and the page of make demo"
