@@ -176,6 +176,17 @@ def cut_short(d):
         text = f.read()
     want(run.returncode == 0 and "Batch 0: the run was stopped within it" in text and "1 failed call" in text,
          f"the page of a run that was killed: {run.returncode} {run.stderr}")
+    # killed in its second step, in which nothing failed; of the whole run it is not said
+    mark = next(i for i, e in enumerate(events) if "attempts" in json.loads(e))
+    second = next(i for i, e in enumerate(events) if i > mark and json.loads(e).get("phase") == "backward")
+    for end, code in ((second + 5, 2), (len(events), 0)):
+        with open(reader, "w", encoding="utf-8") as f:
+            f.write(f"#!/bin/sh\nexec head -n {end} '{d}/events'\n")
+        run = subprocess.run([program, "report", "-o", os.path.join(d, "of-killed"), "--oomproof", reader, whole],
+                             capture_output=True, text=True, check=False)
+        with open(os.path.join(d, "of-killed/index.html"), encoding="utf-8") as f:
+            said = "ends within a step, after 1 whole one: the run was stopped there" in f.read()
+        want(run.returncode == code and said == (code == 2), f"{end} of {len(events)} events: {run.returncode}, said: {said}")
 
 
 with tempfile.TemporaryDirectory() as folder:

@@ -151,6 +151,10 @@ def add_trace(path, into, oomproof):
         said = err.read(2000).decode("utf-8", "replace").strip()
     if wrong or not events:
         into.note(f"{path}: {said or 'no event in it'}")
+    # a program that marks its steps, and of whose last one only a part is here
+    marks = [k for k, e in enumerate(events) if "call" not in e and "attempts" in e]
+    if marks and any(e.get("phase") in ("backward", "commit") for e in events[marks[-1]:]):
+        into.note(f"{path} ends within a step, after {len(marks)} whole one{'s' if len(marks) > 1 else ''}: the run was stopped there")
     into.traces.append({"path": path, "events": events})
 
 

@@ -1,6 +1,6 @@
 """words.py - what was tried and what came of it, in sentences: the top of the page and the comment on a change."""
 from checks import alone
-from page import esc, number
+from page import count, esc, number
 from proofs import whole
 from training import cost
 
@@ -59,7 +59,7 @@ def told(i):
     others = [t for name, t in i.tests.items() if not name.startswith("field.")]
     if others:
         bad = others.count("failed")
-        out.append((BAD if bad else GOOD, f"{len(others)} tests: {others.count('passed')} passed, {bad} failed, {others.count('skipped')} were "
+        out.append((BAD if bad else GOOD, f"{count(len(others), 'test')}: {others.count('passed')} passed, {bad} failed, {others.count('skipped')} "
                     "skipped."))
     if i.mutants:
         caught = sum(bool(m.get("caught")) for m in i.mutants)
