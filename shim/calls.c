@@ -5,27 +5,37 @@
 #include <string.h>
 
 #define ENTRY(name, lib, flags) {#name, lib, flags},
+/* whether the table names a stream: anything but NULL */
+#define ON_(text) (sizeof text == sizeof "NULL" ? 0u : OP_F_STREAM)
 const op_entry op_table[OP_CALLS] = {
-#define ALLOC(name, ...)          ENTRY(name, OP_CUDA, OP_F_OOM | OP_F_ALLOC)
-#define PINNED(name, ...)         ENTRY(name, OP_CUDA, OP_F_OOM)
-#define RELEASE(name, ...)        ENTRY(name, OP_CUDA, 0)
-#define COPY(name, ...)           ENTRY(name, OP_CUDA, OP_F_OOM | OP_F_RESULT | OP_F_COPY)
-#define SET(name, ...)            ENTRY(name, OP_CUDA, OP_F_OOM | OP_F_RESULT)
-#define LAUNCH(name, ...)         ENTRY(name, OP_CUDA, OP_F_OOM | OP_F_RESULT | OP_F_LAUNCH)
-#define CALL(name, ...)           ENTRY(name, OP_CUDA, OP_F_OOM)
-#define BLAS(name, ...)           ENTRY(name, OP_CUBLAS, OP_F_OOM)
-#define DNN(name, ...)            ENTRY(name, OP_CUDNN, OP_F_OOM)
-#define GEMM(name, ...)           ENTRY(name, OP_CUBLAS, OP_F_OOM | OP_F_GEMM)
-#define DESCRIPTOR(name, ...)     ENTRY(name, OP_CUDNN, OP_F_OOM | OP_F_DESCRIPTOR)
-#define DRIVER_ALLOC(name, ...)   ENTRY(name, OP_DRIVER, OP_F_OOM | OP_F_ALLOC)
-#define DRIVER_RELEASE(name, ...) ENTRY(name, OP_DRIVER, 0)
-#define DRIVER_CALL(name, ...)    ENTRY(name, OP_DRIVER, OP_F_OOM)
+#define ALLOC(name, parameters, arguments, bytes, live, stream, ask) \
+    ENTRY(name, OP_CUDA, OP_F_OOM | OP_F_ALLOC | OP_F_SIZE | ON_(#stream))
+#define PINNED(name, ...) ENTRY(name, OP_CUDA, OP_F_OOM | OP_F_SIZE)
+#define RELEASE(name, parameters, arguments, pointer, device, stream) \
+    ENTRY(name, OP_CUDA, ON_(#stream))
+#define COPY(name, ...) \
+    ENTRY(name, OP_CUDA, OP_F_OOM | OP_F_RESULT | OP_F_COPY | OP_F_SIZE | OP_F_STREAM)
+#define SET(name, ...)                            ENTRY(name, OP_CUDA, OP_F_OOM | OP_F_RESULT | OP_F_SIZE | OP_F_STREAM)
+#define LAUNCH(name, ...)                         ENTRY(name, OP_CUDA, OP_F_OOM | OP_F_RESULT | OP_F_LAUNCH | OP_F_STREAM)
+#define CALL(name, parameters, arguments, stream) ENTRY(name, OP_CUDA, OP_F_OOM | ON_(#stream))
+#define BLAS(name, ...)                           ENTRY(name, OP_CUBLAS, OP_F_OOM)
+#define DNN(name, ...)                            ENTRY(name, OP_CUDNN, OP_F_OOM)
+#define GEMM(name, ...)                           ENTRY(name, OP_CUBLAS, OP_F_OOM | OP_F_GEMM)
+#define DESCRIPTOR(name, ...)                     ENTRY(name, OP_CUDNN, OP_F_OOM | OP_F_DESCRIPTOR)
+#define DRIVER_ALLOC(name, ...)                   ENTRY(name, OP_DRIVER, OP_F_OOM | OP_F_ALLOC | OP_F_SIZE)
+#define DRIVER_RELEASE(name, ...)                 ENTRY(name, OP_DRIVER, 0)
+#define DRIVER_CALL(name, ...)                    ENTRY(name, OP_DRIVER, OP_F_OOM)
 #include "calls.def"
 };
 
 const op_code op_codes[] = {
 #include "codes.inc" /* made from the toolkit's headers when the build is configured */
     {NULL, OP_CUDA, 0}};
+
+/* One of the table is found there first. */
+const char *const op_others[] = {
+#include "others.inc" /* made likewise */
+    NULL};
 
 int op_glob(const char *p, const char *s)
 {

@@ -11,7 +11,9 @@ enum {
     OP_F_LAUNCH = 8,      /* one name to rules, cudaLaunchKernel */
     OP_F_GEMM = 16,       /* shape: m n k lda ldb ldc */
     OP_F_DESCRIPTOR = 32, /* shape: n c h w */
-    OP_F_COPY = 64        /* has a direction */
+    OP_F_COPY = 64,       /* has a direction */
+    OP_F_SIZE = 128,      /* its bytes are known */
+    OP_F_STREAM = 256     /* so is its stream */
 };
 
 /* One identifier a call, in the order of the table. */
@@ -47,6 +49,8 @@ typedef struct op_code {
     int code;
 } op_code;
 extern const op_code op_codes[]; /* every error code of the three APIs' headers; name NULL ends */
+
+extern const char *const op_others[]; /* the other functions of their headers; NULL ends */
 
 int op_glob(const char *pattern, const char *s); /* '*' and '?', case-insensitive */
 /* Whether a rule's name means this call: by its own name, without _v2, _ptsz or _ptds, or as one

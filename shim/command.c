@@ -19,7 +19,9 @@ static const char help[] =
     "  trace  FILE: prints what `run --trace FILE` wrote\n"
     "oomproof COMMAND --help says more.\n\n"
     "exit codes: the command's own, or 0 clean, 1 finding, 2 usage or bad input, 3 a rule never "
-    "fired,\n4 not intercepted, 5 the command crashed, 6 it hung, 7 internal\n";
+    "fired,\n4 not intercepted, 5 the command crashed, 6 it hung, 7 internal, 127 it cannot be "
+    "started "
+    "(run)\n";
 
 int main(int argc, char **argv)
 {

@@ -25,7 +25,11 @@ static char *file_text(const char *path)
         text = NULL;
     } else if (f && !text)
         text = strdup("");
-    if (!text) fprintf(stderr, "oomproof: error: %s: %s\n", path, strerror(errno));
+    if (!text)
+        fprintf(stderr,
+                "oomproof: error: %s: %s; --faults @FILE reads rules from a file that is there, "
+                "--faults 'cudaMalloc nth=3 -> oom' gives them as words\n",
+                *path ? path : "@", strerror(errno));
     if (f) fclose(f);
     return text;
 }

@@ -278,7 +278,8 @@ static int poison(parser *x, op_rule *r, char *in, const char *at)
 static int code(parser *x, op_rule *r, const char *in, const char *at)
 {
     int n;
-    if (small_number(in, &n) && n > 0) {
+    if (small_number(in, &n) && n == 0) return fail(x, at, "0 is success, which is no fault", NULL);
+    if (small_number(in, &n)) {
         r->code = n;
         r->code_lib = -1;
         return 0;
@@ -335,9 +336,27 @@ static void blanks(parser *x)
     while (*x->p == ' ' || *x->p == '\t' || *x->p == '\r') x->p++;
 }
 
+/* NAME_v2 is what programs call NAME. */
+static int is_versioned(const char *name, const char *call)
+{
+    size_t n = strlen(call);
+    return !strncasecmp(name, call, n) && !strncmp(name + n, "_v", 2);
+}
+
 static int reachable(parser *x, op_rule *r, const char *start)
 {
+    static const char *const of[][2] = {
+        {"kind", "kind= selects copies (cudaMemcpy*), which this call is not"},
+        {"kernel", "kernel= selects launches (cudaLaunchKernel), which this call is not"},
+        {"size", "size selects calls that are given bytes (allocations, copies, sets), which this "
+                 "call is not"},
+        {"stream", "stream= selects calls of the runtime that are given a stream, which this call "
+                   "is not"},
+        {"budget", "budget= selects allocations of device memory, which this call is not"}};
     if (op_fit(r)) return 0;
+    const char *lacking = op_lacking(r);
+    for (size_t i = 0; lacking && i < sizeof of / sizeof *of; i++)
+        if (!strcmp(lacking, of[i][0])) return fail(x, start, of[i][1], NULL);
     for (int i = 0; i < OP_CALLS; i++)
         if (op_named(r->call, &op_table[i]))
             return fail(x, start,
@@ -346,6 +365,12 @@ static int reachable(parser *x, op_rule *r, const char *start)
                         : r->action == OP_SHAPE ? "this call has no such dimension"
                                                 : "this call has no result to poison (of a launch, "
                                                   "say which: arg=N)",
+                        NULL);
+    for (const char *const *name = op_others; *name; name++)
+        if (!strcasecmp(*name, r->call) || is_versioned(*name, r->call))
+            return fail(x, start,
+                        "this function is not intercepted as a fault point (`oomproof calls` lists "
+                        "those that are)",
                         NULL);
     return fail(x, start, "no intercepted call has this name", nearest_call(r->call));
 }
@@ -357,8 +382,13 @@ static int one_rule(parser *x, op_rule *r)
     r->thread = r->stream = r->device = r->arg = r->code_lib = -1;
     if (take(x, r->call, sizeof r->call, " \t\r\n;")) return -1;
     for (blanks(x); strncmp(x->p, "->", 2); blanks(x)) {
+        static const char *const arrows[] = {"=>", "-->", "->>", "=", "-", ">", "\xe2", ":"};
         if (!*x->p || *x->p == '\n' || *x->p == ';')
             return fail(x, x->p, "expected -> FAULT", NULL);
+        for (size_t i = 0; i < sizeof arrows / sizeof *arrows; i++)
+            if (!strncmp(x->p, arrows[i], strlen(arrows[i])))
+                return fail(x, x->p,
+                            "expected -> before the fault, as in `cudaMalloc nth=3 -> oom`", NULL);
         if (one_selector(x, r)) return -1;
     }
     x->p += 2;

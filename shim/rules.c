@@ -19,6 +19,27 @@ static int can_have(const op_rule *r, const op_entry *call)
     }
 }
 
+/* The selector that no such call has; NULL: it has all that the rule looks at. */
+static const char *lacks(const op_rule *r, const op_entry *call)
+{
+    return r->kind && !(call->flags & OP_F_COPY)            ? "kind"
+           : *r->kernel && !(call->flags & OP_F_LAUNCH)     ? "kernel"
+           : r->size_op && !(call->flags & OP_F_SIZE)       ? "size"
+           : r->stream >= 0 && !(call->flags & OP_F_STREAM) ? "stream"
+           : r->has_budget && !(call->flags & OP_F_ALLOC)   ? "budget"
+                                                            : NULL;
+}
+
+const char *op_lacking(const op_rule *r)
+{
+    const char *selector = NULL;
+    for (unsigned id = 0; id < OP_CALLS; id++)
+        if (op_named(r->call, &op_table[id]) && can_have(r, &op_table[id]) &&
+            !(selector = lacks(r, &op_table[id])))
+            return NULL;
+    return selector;
+}
+
 int op_fit(op_rule *r)
 {
     int n = 0;
@@ -26,7 +47,8 @@ int op_fit(op_rule *r)
                  r->stream >= 0 || r->device >= 0 || r->has_budget || r->size_op;
     memset(r->fits, 0, sizeof r->fits);
     for (unsigned id = 0; id < OP_CALLS; id++)
-        if (op_named(r->call, &op_table[id]) && can_have(r, &op_table[id])) {
+        if (op_named(r->call, &op_table[id]) && can_have(r, &op_table[id]) &&
+            !lacks(r, &op_table[id])) {
             r->fits[id / 64] |= (uint64_t)1 << id % 64;
             n++;
         }

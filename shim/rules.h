@@ -65,9 +65,11 @@ int op_parse(const char *text, op_rule *out, char *error, size_t error_bytes);
 /* Of a command line: *faults is words, @FILE, or NULL for none, and becomes the words (of a file
  * until the process ends) or NULL. Number of rules, or -1, which was said. */
 int op_rules_given(const char **faults, op_rule *rules);
-/* Fills r->fits: calls that its name means and that can have its fault, and r->selects. Returns how
- * many there are. */
+/* Fills r->fits: calls that its name means, that can have its fault and have what it selects by,
+ * and r->selects. Returns how many there are. */
 int op_fit(op_rule *r);
+/* Where none fits: the selector that none of them has; NULL: it is not for a selector. */
+const char *op_lacking(const op_rule *r);
 /* Every rule counts the call; the first that matches acts. Index, or -1. which: a bit for each of
  * the rules, those that fit the call. tally: of each rule, one more for a match. */
 int op_decide(op_rule *rules, uint32_t which, uint64_t *tally, const op_call *call);

@@ -43,7 +43,8 @@ const char op_run_help[] =
     "  --json FILE      the closing lines for programs\n\n"
     "exit codes: the command's own; 2 usage or bad rule, 3 a rule never fired, 4 nothing was "
     "intercepted,\n"
-    "5 the command was killed by a signal, 6 it ran past --timeout, 7 internal\n";
+    "5 the command was killed by a signal, 6 it ran past --timeout, 7 internal, 127 it cannot be "
+    "started\n";
 
 static pid_t child;
 static void forward(int s)
@@ -249,8 +250,12 @@ int op_run_command(int argc, char **argv)
         op_environment(dir, o.sim, o.memory, o.faults, stats_path, NULL);
         if (o.trace) setenv("OOMPROOF_TRACE", op_from_the_root(o.trace, dir, sizeof dir), 1);
         execvp(o.command[0], o.command);
-        fprintf(stderr, "oomproof: error: %s cannot be started: %s\n", o.command[0],
-                strerror(errno));
+        fprintf(stderr, "oomproof: error: %s cannot be started: %s; %s\n", o.command[0],
+                strerror(errno),
+                errno == EACCES             ? "is it a program, and executable (chmod +x)?"
+                : errno == ENOEXEC          ? "a script begins with #! and its interpreter"
+                : strchr(o.command[0], '/') ? "check the path"
+                                            : "it is in no folder of PATH: give its path");
         _exit(127);
     }
     signal(SIGINT, forward);

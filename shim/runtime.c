@@ -41,23 +41,24 @@ static op_kind kind_of(enum cudaMemcpyKind k)
 #define NOTE(pointer, bytes)     op_allocated(pointer, bytes)
 #define HAS_ASK(...)             (sizeof(#__VA_ARGS__) > 1)
 
-#define ALLOC(name, parameters, arguments, bytes, live, ask)                                \
-    API cudaError_t name parameters                                                         \
-    {                                                                                       \
-        RT_PASS(name, arguments);                                                           \
-        const uint64_t asked_ = bytes;                                                      \
-        const op_rule *rule_ = SEEN(((op_call){.id = OP_ID_##name, .size = asked_}), NULL); \
-        if (FAULTED(rule_)) {                                                               \
-            void *nowhere = NULL;                                                           \
-            (void)nowhere;                                                                  \
-            if (rule_->action != OP_OOM || !HAS_ASK(ask))                                   \
-                return TRACED(name, injected(rule_), 0, asked_, NULL, 1);                   \
-            ask;                                                                            \
-            return TRACED(name, real(OUTER(REAL(name) arguments)), 0, asked_, NULL, 1);     \
-        }                                                                                   \
-        cudaError_t done_ = real(OUTER(REAL(name) arguments));                              \
-        uint64_t number_ = done_ == cudaSuccess ? NOTE live : op_not_allocated();           \
-        return TRACED(name, done_, number_, asked_, NULL, 0);                               \
+#define ALLOC(name, parameters, arguments, bytes, live, stream, ask)                             \
+    API cudaError_t name parameters                                                              \
+    {                                                                                            \
+        RT_PASS(name, arguments);                                                                \
+        const uint64_t asked_ = bytes;                                                           \
+        const cudaStream_t given_to_ = stream;                                                   \
+        const op_rule *rule_ = SEEN(((op_call){.id = OP_ID_##name, .size = asked_}), given_to_); \
+        if (FAULTED(rule_)) {                                                                    \
+            void *nowhere = NULL;                                                                \
+            (void)nowhere;                                                                       \
+            if (rule_->action != OP_OOM || !HAS_ASK(ask))                                        \
+                return TRACED(name, injected(rule_), 0, asked_, given_to_, 1);                   \
+            ask;                                                                                 \
+            return TRACED(name, real(OUTER(REAL(name) arguments)), 0, asked_, given_to_, 1);     \
+        }                                                                                        \
+        cudaError_t done_ = real(OUTER(REAL(name) arguments));                                   \
+        uint64_t number_ = done_ == cudaSuccess ? NOTE live : op_not_allocated();                \
+        return TRACED(name, done_, number_, asked_, given_to_, 0);                               \
     }
 
 #define SIMPLE(name, arguments, bytes, stream)                                           \
@@ -73,17 +74,17 @@ static op_kind kind_of(enum cudaMemcpyKind k)
     }
 
 /* Forgotten before the real call: once it returns, another thread may be given the address. */
-#define RELEASE(name, parameters, arguments, pointer, device)                               \
+#define RELEASE(name, parameters, arguments, pointer, device, stream)                       \
     API cudaError_t name parameters                                                         \
     {                                                                                       \
         RT_PASS(name, arguments);                                                           \
-        const op_rule *rule_ = SEEN(((op_call){.id = OP_ID_##name}), NULL);                 \
-        if (FAULTED(rule_)) return TRACED(name, injected(rule_), 0, 0, NULL, 1);            \
+        const op_rule *rule_ = SEEN(((op_call){.id = OP_ID_##name}), stream);               \
+        if (FAULTED(rule_)) return TRACED(name, injected(rule_), 0, 0, stream, 1);          \
         void *given_ = pointer;                                                             \
         uint64_t number_ = 0, bytes_ = device && given_ ? op_freeing(given_, &number_) : 0; \
         cudaError_t done_ = real(OUTER(REAL(name) arguments));                              \
         if (done_ != cudaSuccess && bytes_) op_allocated(given_, bytes_);                   \
-        return TRACED(name, done_, number_, bytes_, NULL, 0);                               \
+        return TRACED(name, done_, number_, bytes_, stream, 0);                             \
     }
 
 #define RESULT(name, arguments, call, to, bytes, on_host, stream)                  \

@@ -38,6 +38,35 @@ expect 2 "more than 63 characters" sim --faults "cudaMalloc$(printf 'a%.0s' $(se
 expect 2 "from 0% to 100%" sim --faults 'cudaMalloc probability=120% -> oom' -- true
 expect 2 "--sim-memory" sim --sim-memory -5 -- true
 expect 2 "--sim-memory" sim --sim-memory 1KiB -- true
+# so is one with a selector that its calls do not have
+expect 2 "column 1: kernel= selects launches" sim --faults 'cudaMalloc kernel=foo -> oom' -- true
+expect 2 "kernel= selects launches" sim --faults 'cuLaunchKernel kernel=foo -> error(1)' -- true
+expect 2 "stream= selects calls" sim --faults 'cudaMalloc stream=1 -> oom' -- true
+expect 2 "stream= selects calls" sim --faults 'cudnnCreate stream=0 -> oom' -- true
+expect 2 "kind= selects copies" sim --faults 'cudaMalloc* kind=h2d -> oom' -- true
+expect 2 "kind= selects copies" sim --faults 'cudaLaunchKernel kind=h2d -> oom' -- true
+expect 2 "size selects calls that are given bytes" sim --faults 'cudaDeviceSynchronize size>=1 -> error(1)' -- true
+expect 2 "size selects calls that are given bytes" sim --faults 'cublas* size=0 -> oom' -- true
+expect 2 "size selects calls that are given bytes" sim --faults 'cudaFree size<5 -> error(1)' -- true
+expect 2 "budget= selects allocations of device memory" sim --faults 'cudaMemcpy budget=1MiB -> oom' -- true
+expect 2 "budget= selects allocations of device memory" sim --faults 'cudaMallocHost budget=1MiB -> oom' -- true
+expect 4 "of 4 rules" sim --faults '* kernel=foo -> oom; cudaMallocAsync stream=1 -> oom; cudaFreeAsync stream=1 -> error(1)
+cudaStreamSynchronize stream=2 -> error(1)' -- true
+# words that nearly are right
+expect 2 "column 15: 0 is success, which is no fault" sim --faults 'cudaMalloc -> status(0)' -- true
+for arrow in '=>' '-->' '→' '=' '>' ':'; do
+    expect 2 "expected -> before the fault" sim --faults "cudaMalloc nth=3 $arrow oom" -- true
+done
+expect 2 "column 12: expected -> before the fault" sim --faults "cudaMalloc => oom" -- true
+for name in cudaMemGetInfo cudaGetLastError cudamemgetinfo cuInit cublasGetVersion cudnnGetVersion cudaStreamGetFlags; do
+    expect 2 "not intercepted as a fault point" sim --faults "$name -> error(1)" -- true
+done
+expect 2 "reads rules from a file that is there" sim --faults '@/nonexistent' -- true
+expect 2 "reads rules from a file that is there" sim --faults '@/' -- true
+expect 127 "No such file or directory; check the path" sim -- ./nosuch
+expect 127 "it is in no folder of PATH" sim -- no-such-command
+expect 127 "chmod +x" sim -- /etc/passwd
+expect 0 "127 it cannot be started" "$bin/oomproof" run --help
 # rules from a file and from the environment; the calls that they can name
 rules=$(mktemp)
 printf '# comment\ncudaMalloc nth=1 -> oom\n' >"$rules"

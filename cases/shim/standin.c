@@ -20,13 +20,13 @@ int standin_last_error;
         COUNT(name);                  \
         return (type)0;               \
     }
-#define ALLOC(name, parameters, arguments, bytes, live, ask)        \
-    cudaError_t name parameters                                     \
-    {                                                               \
-        COUNT(name);                                                \
-        if ((size_t)(bytes) != (size_t)1 << 62) return cudaSuccess; \
-        standin_last_error = 2;                                     \
-        return cudaErrorMemoryAllocation;                           \
+#define ALLOC(name, parameters, arguments, bytes, live, stream, ask) \
+    cudaError_t name parameters                                      \
+    {                                                                \
+        COUNT(name);                                                 \
+        if ((size_t)(bytes) != (size_t)1 << 62) return cudaSuccess;  \
+        standin_last_error = 2;                                      \
+        return cudaErrorMemoryAllocation;                            \
     }
 #define PINNED(name, parameters, ...)                       PLAIN(cudaError_t, name, parameters)
 #define RELEASE(name, parameters, ...)                      PLAIN(cudaError_t, name, parameters)
