@@ -15,6 +15,13 @@ const char op_trace_help[] =
     "usage: oomproof trace FILE [--csv|--json]\n"
     "Prints what `oomproof run --trace FILE` wrote, also after a kill or a full disk.\n\n"
     "  --csv    with a line of names; --json: an object a line\n\n"
+    "columns: seconds since the start; tN the thread, sN the stream, by first use (s0: the "
+    "default\n"
+    "one); the call; bytes; #N the N-th allocation of the process, also where it is freed (#0: of\n"
+    "none, as of a call that failed); -> the code that was returned (0: success), INJECTED where "
+    "a\n"
+    "rule made it; [the phase]; the site, as module:function#ordinal. --faults site=GLOB is held\n"
+    "against the site as it stands here: functions of C++ by their mangled names (site=*grow*)\n\n"
     "exit codes: 0 whole, 1 damaged further on, 2 usage or not a trace, 7 the output cannot be "
     "written\n";
 
