@@ -2,6 +2,7 @@
  * last error stays clean. */
 #define _GNU_SOURCE
 #include "wrap.h"
+#include <cublasLt.h>
 #include <cublas_v2.h>
 #include <cudnn.h>
 #include <string.h>

@@ -19,10 +19,11 @@
 
 void *op_find(const char *name)
 {
-    static const char *const libraries[] = {"libcudart.so.13", "libcublas.so.13", "libcudnn.so.9",
-                                            "libcuda.so.1"};
+    static const char *const libraries[] = {"libcudart.so.13", "libcublas.so.13",
+                                            "libcublasLt.so.13", "libcudnn.so.9", "libcuda.so.1"};
     void *p = op_dlsym(RTLD_NEXT, name);
-    for (size_t i = 0; !p && i < 4; i++) { /* a library that was loaded RTLD_LOCAL has no "next" */
+    for (size_t i = 0; !p && i < sizeof libraries / sizeof *libraries;
+         i++) { /* a library that was loaded RTLD_LOCAL has no "next" */
         void *h = dlopen(libraries[i], RTLD_NOLOAD | RTLD_LAZY);
         if (h) p = op_dlsym(h, name);
     }

@@ -1,6 +1,7 @@
 /* standin.c - see standin.h. Also what an allocation inside an allocation looks like, and a real
  * failure: 2^62 bytes are more than any card has. */
 #include "standin.h"
+#include <cublasLt.h>
 #include <cublas_v2.h>
 #include <cuda.h>
 #include <cuda_runtime_api.h>
