@@ -186,10 +186,13 @@ typedef void *dlsym_fn(void *, const char *);
 
 static __attribute__((noinline)) dlsym_fn *real_dlsym(void)
 {
-    static dlsym_fn *real;
+    static dlsym_fn *cached;
+    dlsym_fn *real = __atomic_load_n(&cached, __ATOMIC_RELAXED);
     static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17", "GLIBC_2.0"};
+    if (real) return real;
     for (size_t i = 0; !real && i < sizeof versions / sizeof *versions; i++)
         *(void **)&real = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
+    __atomic_store_n(&cached, real, __ATOMIC_RELAXED);
     return real;
 }
 

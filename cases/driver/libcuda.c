@@ -12,38 +12,38 @@ int standin_calls; /* of any of its functions */
 
 CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n)
 {
-    standin_calls++;
+    __atomic_fetch_add(&standin_calls, 1, __ATOMIC_RELAXED);
     *p = 0x100000 + 512 * (CUdeviceptr)standin_calls;
     return n > 1 << 30 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 CUresult cuMemAlloc(unsigned *p, unsigned n) /* of CUDA 2: 32 bits */
 {
-    standin_calls++;
+    __atomic_fetch_add(&standin_calls, 1, __ATOMIC_RELAXED);
     *p = n;
     return (CUresult)1002;
 }
 CUresult cuMemFree_v2(CUdeviceptr p)
 {
-    standin_calls++;
+    __atomic_fetch_add(&standin_calls, 1, __ATOMIC_RELAXED);
     return p ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 CUresult cuMemAllocAsync(CUdeviceptr *p, size_t n, CUstream s)
 {
     (void)n, (void)s;
-    standin_calls++;
+    __atomic_fetch_add(&standin_calls, 1, __ATOMIC_RELAXED);
     *p = 0x200000;
     return (CUresult)0;
 }
 static CUresult async_ptsz(CUdeviceptr *p, size_t n, CUstream s)
 {
     (void)n, (void)s;
-    standin_calls++;
+    __atomic_fetch_add(&standin_calls, 1, __ATOMIC_RELAXED);
     *p = 0x300000;
     return (CUresult)0;
 }
 CUresult cuInit(unsigned flags)
 {
-    standin_calls++;
+    __atomic_fetch_add(&standin_calls, 1, __ATOMIC_RELAXED);
     return (CUresult)flags;
 }
 

@@ -5,16 +5,35 @@
 #include "driver.h"
 #include "oomproof.h"
 #include "standin.h"
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Without driver.c: TSan looks its own functions up by dlsym before it is ready for ours. */
-void *op_dlsym(void *handle, const char *name)
+/* driver.c's dlsym under a name of its own (CMakeLists.txt): TSan looks its own functions up by
+ * dlsym before it is ready for ours. */
+void *shim_dlsym(void *handle, const char *name);
+
+typedef CUresult lookup(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *);
+static void *driver;
+
+/* The driver level as a static runtime finds it: by dlsym, then by cuGetProcAddress. */
+static void call_the_driver(intptr_t number)
 {
-    return dlsym(handle, name);
+    lookup *look;
+    CUresult (*allocate)(CUdeviceptr *, size_t) = NULL;
+    CUresult (*give_back)(CUdeviceptr) = NULL;
+    void *found = NULL;
+    CUdeviceptr p = 0;
+    *(void **)&look = shim_dlsym(driver, "cuGetProcAddress_v2");
+    *(void **)&give_back = shim_dlsym(driver, "cuMemFree_v2");
+    if (!look || !give_back || look("cuMemAlloc", &found, 12000, 0, NULL) != CUDA_SUCCESS) abort();
+    *(void **)&allocate = found;
+    if (look("cuGetProcAddress", &found, 12000, 0, NULL) != CUDA_SUCCESS) abort();
+    if (look("cuMemAllocAsync", &found, 12000, number & 1 ? 2 : 0, NULL) != CUDA_SUCCESS) abort();
+    if (allocate(&p, 512) == CUDA_SUCCESS) give_back(p);
 }
 
 enum { THREADS = 64, TURNS = 300 };
@@ -45,6 +64,7 @@ static void *work(void *number)
         if (cudaMallocHost(&h, 64) == cudaSuccess) cudaFreeHost(h);
         cudaMemcpyAsync(q, tag, 8, cudaMemcpyHostToDevice, s);
         cudaMemsetAsync(q, 0, 8, s);
+        call_the_driver((intptr_t)number);
         oomproof_sample(100);
         if (i % 10 == 0) oomproof_step_begin();
         (void)oomproof_peak_bytes(i % 100 == 0);
@@ -58,9 +78,12 @@ static void *work(void *number)
 int main(void)
 {
     pthread_t t[THREADS];
+    if (!(driver = dlopen("libcuda.so.1", RTLD_NOW))) return fprintf(stderr, "%s\n", dlerror()), 2;
     for (int i = 0; i < THREADS; i++) pthread_create(&t[i], NULL, work, (void *)(intptr_t)i);
     for (int i = 0; i < THREADS; i++) pthread_join(t[i], NULL);
     uint64_t n = oomproof_calls("cudaMalloc");
-    printf("%d threads, %llu calls of cudaMalloc\n", THREADS, (unsigned long long)n);
-    return n != (uint64_t)THREADS * TURNS;
+    uint64_t driver_calls = oomproof_calls("cuMemAlloc");
+    printf("%d threads, %llu calls of cudaMalloc, %llu of cuMemAlloc\n", THREADS,
+           (unsigned long long)n, (unsigned long long)driver_calls);
+    return n != (uint64_t)THREADS * TURNS || driver_calls != n;
 }
