@@ -87,11 +87,12 @@ static const struct {
     int since;
     void *wrapper[2];
 } wrappers[] = {
-#define ENTRY_(name, asked, since) \
-    {OP_ID_##name, #asked, since, {(void *)name, (void *)per_thread_##name}},
-#define DRIVER_ALLOC(name, asked, since, ...)   ENTRY_(name, asked, since)
-#define DRIVER_RELEASE(name, asked, since, ...) ENTRY_(name, asked, since)
-#define DRIVER_CALL(name, asked, since, ...)    ENTRY_(name, asked, since)
+/* #asked here and not a macro further in, where cuda.h would have made cuMemAlloc_v2 of it */
+#define ENTRY_(name, word, since) \
+    {OP_ID_##name, word, since, {(void *)name, (void *)per_thread_##name}},
+#define DRIVER_ALLOC(name, asked, since, ...)   ENTRY_(name, #asked, since)
+#define DRIVER_RELEASE(name, asked, since, ...) ENTRY_(name, #asked, since)
+#define DRIVER_CALL(name, asked, since, ...)    ENTRY_(name, #asked, since)
 #include "calls.def"
 };
 enum { WRAPPERS = sizeof wrappers / sizeof *wrappers };
