@@ -10,6 +10,16 @@ chmod +x "$dir/compare"
 swept 0 "0 findings" ++ --compare "$dir/compare" -- "$prog"
 swept 0 "0 findings" ++ --no-fork --compare "$dir/compare" -- "$prog"
 swept 1 "FINDING state drift" "it printed something else" ++ --once --compare false -- "$prog"
+# behind whatever starts it
+for way in "env A=1 $prog" "sh -c $prog" "sh -c true;$prog"; do
+    # shellcheck disable=SC2086
+    set -- $way
+    [ "$1" = sh ] && set -- sh -c "${way#sh -c }"
+    swept 0 "7 fault points" "recovered exactly" "0 findings" "fired nothing" ++ -- "$@"
+done
+# a second fault has what the first printed before it, and its repetition has both
+swept 0 "pairs)" "0 findings" "fired nothing" ++ --pairs -- "$prog"
+swept 4 "no run is left" ++ --site nosuch -- "$prog"
 # the way to each point, for the report; the shim's own functions are not in it
 "$build/bin/oomproof" sweep --device sim --json "$dir/way.json" -- "$prog" >"$dir/out" 2>&1
 grep -q '^"[a-z_].*main"' "$dir/way.json" && grep -q '"point":1,.*"stack":0' "$dir/way.json" || { echo "no way to the points:"; cat "$dir/way.json"; bad=1; }
@@ -33,6 +43,10 @@ assert len(failures) == int(suite.get("failures")) == len(sweep["findings"]) > 0
 for f, x in zip(failures, sweep["findings"]):
     assert f.get("message") == x["verdict"] and x["why"] in f.text and x["repeat"] in f.text, f.text
 E
+swept 1 "FINDING leak" "--then" ++ --once --pairs -- "$prog"
+repeat=$(sed -n 's/^  repeat: oomproof \(.*--then.*\)/\1/p' "$dir/out" | head -1)
+eval "\"$build/bin/oomproof\" $repeat" >"$dir/out" 2>&1 && { echo "the repeat line of a pair finds nothing: $repeat"; bad=1; }
+grep -q "FINDING leak.*then at" "$dir/out" || { echo "the repeat line of a pair finds something else: $repeat"; cat "$dir/out"; bad=1; }
 BUG=swallow
 swept 1 "FINDING state drift" "it printed something else" ++ --once -- "$prog"
 BUG=loses-half

@@ -29,6 +29,7 @@ static double now(void)
 
 /* ---- runs ---- */
 static char root[4096], shared_path[600], stats_path[600];
+static char taken_path[600]; /* there once a process is the one that is swept */
 
 static pid_t start(const op_sweep_options *o, const char *out)
 {
@@ -41,6 +42,7 @@ static pid_t start(const op_sweep_options *o, const char *out)
     unsetenv("OOMPROOF_RECORD"); /* a ring for each of a thousand runs helps nobody */
     unsetenv("OOMPROOF_TRACE");
     snprintf(path, sizeof path, "%s.out", out);
+    unlink(taken_path);
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     snprintf(path, sizeof path, "%s.err", out);
     int err = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -89,7 +91,7 @@ static int reference(op_sweep_file *s, const op_stats *stats, const op_sweep_opt
         show_file(out, !intercepted(stats)
                            ? "nothing was intercepted: is the program linked with -cudart static? "
                              "Build it with nvcc -cudart shared"
-                       : s->reference_ended
+                       : s->reference_ended || !s->marked
                            ? "no fault point: nothing that --calls names was called there"
                        : o->part ? "the program ended before the part that --part names was over; "
                                    "does it mark one (oomproof_part_begin), and as many?"
@@ -318,6 +320,7 @@ int op_sweep_command(int argc, char **argv)
     errno = 0;
     snprintf(shared_path, sizeof shared_path, "%s/sweep", folder);
     snprintf(stats_path, sizeof stats_path, "%s/stats", folder);
+    snprintf(taken_path, sizeof taken_path, "%s/taken", folder);
     op_sweep_file *s = fresh(shared_path, o.resume);
     const op_stats *stats = share(stats_path, sizeof *stats);
     if (s == MAP_FAILED || stats == MAP_FAILED || !op_root(root, sizeof root)) {

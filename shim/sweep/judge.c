@@ -198,6 +198,7 @@ API int op_sweeping(void)
 
 static void begin(void)
 {
+    if (!op_sweep_claim()) return;
     steps++;
     in_step = 1;
     most_attempts = tries = 0;
@@ -280,7 +281,7 @@ static void ended(const op_step_summary *s)
  * compared by the command. */
 void op_judge_exit(void)
 {
-    if (!op_sweep || op_sweep->marked) return;
+    if (!op_sweep || op_sweep->marked || !op_sweep_is_ours()) return;
     op_result *r = op_sweep_result();
     uint64_t live = op_live_now(&op_runtime_live);
     if (op_sweep->role == OP_REFERENCE) {

@@ -27,6 +27,7 @@ static struct {
     int depth;         /* forks above this process */
     int began;         /* the step, in which it is */
     int calm;          /* it takes no more faults */
+    int claimed; /* 1: it is the process that is swept; -1: another one is; 0: not yet known */
     op_result *mine;
     pid_t child[64];
     op_result *of[64];
@@ -54,7 +55,26 @@ void op_sweep_start(void)
     }
     op_sweep = p;
     S.role = op_sweep->role;
-    unsetenv("OOMPROOF_SWEEP"); /* this process only; what it starts is not swept */
+}
+
+/* One process of the command is swept: the first that comes to a point or marks a step, behind
+ * whatever shells. What it starts is not. */
+int op_sweep_claim(void)
+{
+    char path[600];
+    if (S.claimed) return S.claimed > 0;
+    snprintf(path, sizeof path, "%s/taken", op_sweep->folder);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd >= 0) close(fd);
+    S.claimed = fd >= 0 || errno != EEXIST ? 1 : -1;
+    if (S.claimed < 0) S.role = OP_NO_SWEEP, S.calm = 1;
+    unsetenv("OOMPROOF_SWEEP");
+    return S.claimed > 0;
+}
+
+int op_sweep_is_ours(void)
+{
+    return S.claimed > 0;
 }
 
 static int fits_kind(int fault, op_id id)
@@ -341,7 +361,7 @@ static int wanted_second(int i, const op_call *c)
 
 int op_sweep_point(const op_call *c)
 {
-    if (S.calm || !op_sweep_in_step()) return 0;
+    if (S.calm || !op_sweep_in_step() || !op_sweep_claim()) return 0;
     op_sweep_enter();
     if (S.always) return fits(S.mine->fault, c);
     if (S.budgeted) {

@@ -145,6 +145,8 @@ extern const char *const op_fault_text[OP_FAULTS];
 extern op_sweep_file *op_sweep; /* NULL: no sweep */
 void op_sweep_start(void);      /* at load: maps the file that the environment names */
 int op_sweep_wants(op_id id);
+int op_sweep_claim(void); /* 1: this process is the one that is swept, from now on if not before */
+int op_sweep_is_ours(void); /* it was found out to be */
 /* At a call that is a point. 1: fail it with the sweep's fault. Called without the lock. */
 int op_sweep_point(const op_call *c);
 /* In the reference, after a copy to the host that was a point: NaN is no fault of an integer. */
