@@ -10,7 +10,7 @@
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static __thread char phase[24] LOCAL, site[96] LOCAL;
+__thread char op_said_phase[24] LOCAL, op_said_tag[96] LOCAL;
 __thread unsigned op_names_changed LOCAL = 1; /* counts: the thread said a new phase or tag */
 
 void op_names_hold(void)
@@ -74,18 +74,12 @@ int op_stream_number(cudaStream_t s)
     return i < 256 ? i : 255;
 }
 
-void op_thread_names(const char **phase_, const char **tag)
-{
-    *phase_ = phase;
-    *tag = site;
-}
-
 /* ---- the control API ---- */
 API const char *op_phase(const char *name)
 {
     static __thread char before[24];
-    memcpy(before, phase, sizeof before);
-    op_plain_text(phase, sizeof phase, name);
+    memcpy(before, op_said_phase, sizeof before);
+    op_plain_text(op_said_phase, sizeof op_said_phase, name);
     op_names_changed++;
     return before;
 }
@@ -93,8 +87,8 @@ API const char *op_phase(const char *name)
 API const char *op_tag(const char *tag)
 {
     static __thread char before[96];
-    memcpy(before, site, sizeof before);
-    op_plain_text(site, sizeof site, tag);
+    memcpy(before, op_said_tag, sizeof before);
+    op_plain_text(op_said_tag, sizeof op_said_tag, tag);
     op_names_changed++;
     return before;
 }

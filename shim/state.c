@@ -120,14 +120,13 @@ const op_rule *op_decided(op_call c, cudaStream_t stream, void *caller, void *fr
 {
     static __thread op_rule acting;
     int device = device_number(); /* a call of the runtime: not under the lock */
-    const char *tag;
-    op_thread_names(&c.phase, &tag);
-    c.site = *tag                   ? tag
+    c.phase = op_said_phase;
+    c.site = *op_said_tag           ? op_said_tag
              : !OP_READ(wants_site) ? ""
              : c.kernel             ? c.kernel
                                     : op_site_of(caller, frame);
     pthread_mutex_lock(&op_lock);
-    c.live = op_promised_or_live(&c);
+    if (budgeted[c.id]) c.live = op_promised_or_live(&c);
     c.thread = op_thread_number();
     c.stream = op_stream_number(stream);
     c.device = device;

@@ -88,7 +88,7 @@ void op_learn_kernel(const void *key, const char *name);
 
 /* Of this thread: what the program said last; its number, and a stream's, by first use. */
 extern __thread unsigned op_names_changed LOCAL;
-void op_thread_names(const char **phase, const char **tag);
+extern __thread char op_said_phase[24] LOCAL, op_said_tag[96] LOCAL;
 int op_thread_number(void);
 int op_stream_number(cudaStream_t s);
 

@@ -102,11 +102,9 @@ static uint32_t fixed_id(const char *text)
 
 static void read_said(void)
 {
-    const char *phase, *tag;
     if (said.changed == op_names_changed && said.epoch == epoch) return;
-    op_thread_names(&phase, &tag);
-    said.phase = name_id(OP_NAME_PHASE, phase);
-    said.tag = *tag ? name_id(OP_NAME_SITE, tag) : 0;
+    said.phase = name_id(OP_NAME_PHASE, op_said_phase);
+    said.tag = *op_said_tag ? name_id(OP_NAME_SITE, op_said_tag) : 0;
     said.changed = op_names_changed;
     said.epoch = epoch;
 }
