@@ -59,6 +59,9 @@ const op_rule *op_decided(op_call call, cudaStream_t stream, void *caller, void 
 /* ---- start.c ---- */
 /* Number of rules, now armed; -1 with "line L column C: ..." in error. */
 int op_rules_set(const char *text, char *error, size_t error_bytes);
+/* 1: no process has asked for that name before. Of the processes behind a command one is meant, and
+ * only itself can tell: the first that makes such a call. */
+int op_first_to_ask(const char *path);
 /* Of the child of a fork, under the lock. */
 void op_rules_of_child(void);
 

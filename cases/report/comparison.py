@@ -6,25 +6,14 @@ import subprocess
 import sys
 import tempfile
 
+import checking
+from checking import putter, want
 from samples import coverage, log, result, sweep
 
 OOMPROOF = os.path.join(sys.argv[1], "bin/oomproof")
-failed = 0
-
-
-def want(holds, what):
-    global failed
-    if not holds:
-        print("not so:", what)
-        failed = 1
-
 
 with tempfile.TemporaryDirectory() as d:
-    def put(name, text):
-        path = os.path.join(d, name)
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(text)
-        return path
+    put = putter(d)
 
     def compare(a, b):
         return subprocess.run([OOMPROOF, "report", "--compare", a, b], capture_output=True, text=True, check=False, timeout=120)
@@ -75,4 +64,4 @@ with tempfile.TemporaryDirectory() as d:
     for path in (damaged, put("n.json", '{"sweeps":7}'), put("h.json", '{"fault_points":' + "[" * 100000), "/dev/zero", d):
         run = compare(old, path)
         want(run.returncode == 2 and "error: --compare" in run.stderr and "Traceback" not in run.stderr, f"{path}: {run.returncode} {run.stderr[-300:]}")
-sys.exit(failed)
+sys.exit(checking.failed)

@@ -5,27 +5,18 @@ import subprocess
 import sys
 import tempfile
 
+import checking
+from checking import putter, want
 from samples import log, result, sweep
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-failed = 0
-
-
-def want(holds, what):
-    global failed
-    if not holds:
-        print("not so:", what)
-        failed = 1
-
 
 with tempfile.TemporaryDirectory() as d:  # a checkout of which the tests were not built: their results are missing
     for folder in ("scripts", "build/bin", "build/demo", "fixtures/field"):
         os.makedirs(os.path.join(d, folder))
     shutil.copy(os.path.join(HERE, "../../scripts/report.sh"), os.path.join(d, "scripts"))
 
-    def put(name, text):
-        with open(os.path.join(d, name), "w", encoding="utf-8") as f:
-            f.write(text)
+    put = putter(d)
 
     def report():
         run = subprocess.run(["sh", os.path.join(d, "scripts/report.sh")], capture_output=True, text=True, check=False)
@@ -47,4 +38,4 @@ with tempfile.TemporaryDirectory() as d:  # a checkout of which the tests were n
     put(program, "#!/bin/sh\nexit 2\n")
     code, said = report()
     want(code == 2, f"no report was made, and an older one does not count: {code} {said}")
-sys.exit(failed)
+sys.exit(checking.failed)

@@ -7,17 +7,11 @@ import sys
 import tempfile
 import threading
 
+import checking
+from checking import putter, want
 from samples import log, result, sweep
 
 OOMPROOF = os.path.join(sys.argv[1], "bin/oomproof")
-failed = 0
-
-
-def want(holds, what):
-    global failed
-    if not holds:
-        print("not so:", what)
-        failed = 1
 
 
 def contents(path):
@@ -29,10 +23,7 @@ with tempfile.TemporaryDirectory() as d:
     def at(name):
         return os.path.join(d, name)
 
-    def put(name, text):
-        with open(at(name), "w", encoding="utf-8") as f:
-            f.write(text)
-        return at(name)
+    put = putter(d)
 
     def report(*words):
         return subprocess.run([OOMPROOF, "report", *words], capture_output=True, text=True, check=False)
@@ -107,4 +98,4 @@ with tempfile.TemporaryDirectory() as d:
     for _ in range(2):
         run = report("-o", at("both"), at("both"))
         want(run.returncode == 0, f"a folder of results that the report goes to: {run.returncode} {run.stderr}")
-sys.exit(failed)
+sys.exit(checking.failed)

@@ -6,26 +6,15 @@ import subprocess
 import sys
 import tempfile
 
+import checking
+from checking import putter, want
 from samples import HOSTILE, SCRIPTS, coverage, lines_by_fault, log, mutants, result, scripts, sweep
 
 OOMPROOF = os.path.join(sys.argv[1], "bin/oomproof")
-failed = 0
 failed_verdicts = 0
 
-
-def want(holds, what):
-    global failed
-    if not holds:
-        print("not so:", what)
-        failed = 1
-
-
 with tempfile.TemporaryDirectory() as d:
-    def put(name, text):
-        path = os.path.join(d, name)
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(text)
-        return path
+    put = putter(d)
 
     def report(*words):
         run = subprocess.run([OOMPROOF, "report", "-o", os.path.join(d, "out"), *words], capture_output=True, text=True, check=False)
@@ -174,4 +163,4 @@ with tempfile.TemporaryDirectory() as d:
         manual = f.read().partition(".Pp\nOf\n.Cm report :\n")[2].partition("\n.El")[0]
     codes = re.findall(r"(?:^|[ ,])([0-9])\s", said)
     want(codes == ["0", "1", "2", "7"] and re.findall(r"(?m)^\.It ([0-9])$", manual) == codes, f"the exit codes of the manual: {codes}, {manual}")
-sys.exit(failed)
+sys.exit(checking.failed)

@@ -7,26 +7,15 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../reports/site"))
+import checking  # noqa: E402
 import inputs  # noqa: E402
+from checking import putter, want  # noqa: E402
 from samples import lines_by_fault, log, result, sweep  # noqa: E402
 
 OOMPROOF = os.path.join(sys.argv[1], "bin/oomproof")
-failed = 0
-
-
-def want(holds, what):
-    global failed
-    if not holds:
-        print("not so:", what)
-        failed = 1
-
 
 with tempfile.TemporaryDirectory() as d:
-    def put(name, text):
-        path = os.path.join(d, name)
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(text)
-        return path
+    put = putter(d)
 
     def report(*words):
         run = subprocess.run([OOMPROOF, "report", "-o", os.path.join(d, "out"), *words], capture_output=True, text=True, check=False,
@@ -129,4 +118,4 @@ with tempfile.TemporaryDirectory() as d:
     inputs.MOST = 100 * (len(event) + 1)
     got, notes = endless(event)
     want(got == 100 and len(notes) == 1 and "after the first 100 are missing" in notes[0], f"as many bytes as are read: {got}, {notes}")
-sys.exit(failed)
+sys.exit(checking.failed)

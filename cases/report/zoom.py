@@ -9,17 +9,11 @@ import tempfile
 
 sys.path.insert(0, sys.argv[2])
 import chrome  # noqa: E402
+import checking  # noqa: E402
+from checking import want  # noqa: E402
 from samples import SCRIPTS, scripts  # noqa: E402
 
 BUILD = os.path.abspath(sys.argv[1])
-failed = 0
-
-
-def want(holds, what):
-    global failed
-    if not holds:
-        print("not so:", what)
-        failed = 1
 
 
 def page(d):
@@ -193,9 +187,9 @@ with tempfile.TemporaryDirectory() as folder:
     where = page(folder)
     cut_short(folder)
     program = chrome.find()
-    if failed or not program:
+    if checking.failed or not program:
         print("" if program else "skipped: chromium is not installed")
-        sys.exit(failed or 77)
+        sys.exit(checking.failed or 77)
     browser = chrome.Chrome(program)
     for size in (1280, 360):
         browser.size(size, 900, size < 500)
@@ -213,4 +207,4 @@ with tempfile.TemporaryDirectory() as folder:
         keys(browser)
     want(not browser.errors, f"the console says: {browser.errors}")
     browser.close()
-sys.exit(failed)
+sys.exit(checking.failed)

@@ -1,8 +1,7 @@
 /* force.c - see force.h. */
 #define _GNU_SOURCE
 #include "field/force.h"
-#include <errno.h>
-#include <fcntl.h>
+#include "state.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,10 +79,7 @@ static void child_of_fork(void)
 static int is_ours(void)
 {
     if (ours) return 1;
-    int fd = open(claim, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd >= 0) close(fd);
-    ours = fd >= 0 || errno != EEXIST;
-    op_forcing = ours;
+    op_forcing = ours = op_first_to_ask(claim);
     return ours;
 }
 

@@ -64,9 +64,7 @@ int op_sweep_claim(void)
     char path[600];
     if (S.claimed) return S.claimed > 0;
     snprintf(path, sizeof path, "%s/taken", op_sweep->folder);
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd >= 0) close(fd);
-    S.claimed = fd >= 0 || errno != EEXIST ? 1 : -1;
+    S.claimed = op_first_to_ask(path) ? 1 : -1;
     if (S.claimed < 0) S.role = OP_NO_SWEEP, S.calm = 1;
     unsetenv("OOMPROOF_SWEEP");
     return S.claimed > 0;
