@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         size_t bytes;
         FILE *f = open_memstream(&text, &bytes);
         if (!f) break;
-        if (sim_ptx_emit(m, i, f) < 0) abort();
+        if (sim_ptx_emit(m, i, 0, f) < 0 || sim_ptx_emit(m, i, 1, f) < 0) abort();
         fclose(f);
         free(text);
     }

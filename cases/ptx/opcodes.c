@@ -63,7 +63,7 @@ static void run_rows(const row *r, int n)
         snprintf(so, sizeof so, "%s/cases/op.%ld.%d.so", OOMPROOF_BUILD_DIR, (long)getpid(), i);
         FILE *f = fopen(c, "w");
         ck_assert_ptr_nonnull(f);
-        ck_assert_msg(sim_ptx_emit(m, i, f) == 0, "refused: %s", r[i].code);
+        ck_assert_msg(sim_ptx_emit(m, i, 0, f) == 0, "refused: %s", r[i].code);
         fclose(f);
         snprintf(command, sizeof command,
                  "cc -O2 -std=gnu11 -fPIC -shared -w -march=native -ffp-contract=off "
@@ -217,7 +217,7 @@ static int refused(const char *code, char *says, size_t room)
     sim_ptx *m = sim_ptx_parse(text, strlen(text), error, sizeof error);
     ck_assert_msg(m != NULL, "%s", error);
     FILE *f = open_memstream(&c, &bytes);
-    int n = sim_ptx_emit(m, 0, f);
+    int n = sim_ptx_emit(m, 0, 0, f);
     fclose(f);
     const char *at = strstr(c, "not supported by the simulated device: ");
     snprintf(says, room, "%s", at ? at : "");
@@ -333,7 +333,7 @@ START_TEST(what_fuzzing_found_is_refused)
                       m ? "was read" : error);
         if (!m) continue;
         FILE *nowhere = fopen("/dev/null", "w");
-        ck_assert_msg(sim_ptx_emit(m, 0, nowhere) >= 1, "%s: not refused", found[i].text);
+        ck_assert_msg(sim_ptx_emit(m, 0, 0, nowhere) >= 1, "%s: not refused", found[i].text);
         fclose(nowhere);
         sim_ptx_free(m);
     }

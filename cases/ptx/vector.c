@@ -80,7 +80,7 @@ void vector_run(vector *v, const char *code)
     snprintf(so, sizeof so, "%s/cases/vec.%ld.%d.so", OOMPROOF_BUILD_DIR, (long)getpid(), number++);
     FILE *f = fopen(c, "w");
     ck_assert_ptr_nonnull(f);
-    ck_assert_msg(sim_ptx_emit(m, 0, f) == 0, "refused: %s", code);
+    ck_assert_msg(sim_ptx_emit(m, 0, 0, f) == 0, "refused: %s", code);
     fclose(f);
     snprintf(command, sizeof command,
              "cc -O2 -std=gnu11 -fPIC -shared -w -march=native -ffp-contract=off "
@@ -113,7 +113,7 @@ int vector_refused(const char *code, char *says, size_t room)
     size_t bytes;
     sim_ptx *m = module_of(code);
     FILE *f = open_memstream(&c, &bytes);
-    int n = sim_ptx_emit(m, 0, f);
+    int n = sim_ptx_emit(m, 0, 0, f);
     fclose(f);
     const char *at = strstr(c, "not supported by the simulated device: ");
     snprintf(says, room, "%s", at ? at + 39 : "");

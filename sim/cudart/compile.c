@@ -137,15 +137,15 @@ static unsigned long long own_name(void)
     return name;
 }
 
-int sim_compile_start(sim_compile *c, const sim_ptx *ptx, int kernel, const char *folder,
-                      int serial)
+int sim_compile_start(sim_compile *c, const sim_ptx *ptx, int kernel, int in_strips,
+                      const char *folder, int serial)
 {
     unsigned long long self = own_name();
     snprintf(c->source, sizeof c->source, "%s/%016llx.%d.c", folder, self, serial);
     snprintf(c->made, sizeof c->made, "%s/%016llx.%d.so", folder, self, serial);
     snprintf(c->log, sizeof c->log, "%s/%016llx.%d.log", folder, self, serial);
     FILE *f = fopen(c->source, "we");
-    c->refused = f ? sim_ptx_emit(ptx, kernel, f) : -1;
+    c->refused = f ? sim_ptx_emit(ptx, kernel, in_strips, f) : -1;
     if (f && fclose(f) != 0) c->refused = -1;
     if (c->refused < 0) sim_say("%s cannot be written: %s", c->source, strerror(errno));
     if (c->refused >= 0 && spawn_compiler(c)) return 1;

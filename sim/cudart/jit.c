@@ -9,7 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-extern const char sim_simrt_text[], sim_prelude_text[], sim_half_text[];
+extern const char sim_simrt_text[], sim_prelude_text[], sim_half_text[],
+    sim_lanes_text[];
 
 enum {
     AT_ONCE = 16, /* compilers at a time, at most, however many processors there are */
@@ -22,19 +23,20 @@ static uint64_t module_key(sim_module *m)
     static uint64_t common;
     if (!common)
         common = sim_fnv_text(
-            sim_fnv_text(sim_fnv_text(sim_fnv_text(sim_compile_identity(), sim_ptx_version()),
+            sim_fnv_text(sim_fnv_text(sim_fnv_text(sim_fnv_text(sim_compile_identity(), sim_ptx_version()),
                                       sim_simrt_text),
                          sim_prelude_text),
-            sim_half_text);
+            sim_half_text),
+            sim_lanes_text);
     if (!m->key) m->key = sim_fnv(common, m->text, m->text_bytes);
     return m->key;
 }
 
-static void object_path(char *out, const char *folder, const sim_function *f)
+static void object_path(char *out, const char *folder, const sim_function *f, int in_strips)
 {
     uint64_t module = module_key(f->module);
-    snprintf(out, SIM_PATH, "%s/%016llx%016llx.so", folder, (unsigned long long)module,
-             (unsigned long long)sim_fnv_text(module, f->name));
+    snprintf(out, SIM_PATH, "%s/%016llx%016llx%s.so", folder, (unsigned long long)module,
+             (unsigned long long)sim_fnv_text(module, f->name), in_strips ? ".strips" : "");
 }
 
 /* Place of the kernel in its module; -1: not in there. */
@@ -60,16 +62,17 @@ static int choose(sim_function *wanted, const char *folder, int kept, sim_functi
             if (f == wanted || f->info || f->failed || (f->module == wanted->module) != same ||
                 sim_module_read(f->module) != cudaSuccess || kernel_index(f) < 0)
                 continue;
-            object_path(object, folder, f);
+            object_path(object, folder, f, 0);
             if (access(object, F_OK) != 0) list[n++] = f;
         }
     return n;
 }
 
-static int finish(sim_compile *c, const sim_function *f, const char *folder, int wanted)
+static int finish(sim_compile *c, const sim_function *f, int in_strips, const char *folder,
+                  int wanted)
 {
     char object[SIM_PATH];
-    object_path(object, folder, f);
+    object_path(object, folder, f, in_strips);
     if (wanted && c->refused)
         sim_say("kernel %s has %d instructions that are not supported; it stops where it reaches "
                 "one",
@@ -77,7 +80,7 @@ static int finish(sim_compile *c, const sim_function *f, const char *folder, int
     return sim_compile_finish(c, f->name, object, wanted);
 }
 
-static int build(sim_function *wanted, const char *folder, int kept)
+static int build(sim_function *wanted, int in_strips, const char *folder, int kept)
 {
     sim_compile *running = calloc(AT_ONCE, sizeof *running);
     sim_function *list[AHEAD];
@@ -85,16 +88,16 @@ static int build(sim_function *wanted, const char *folder, int kept)
     /* twice as many as processors: behind a long one that is waited for, others start */
     int at_once = sched_getaffinity(0, sizeof set, &set) == 0 ? 2 * CPU_COUNT(&set) : 2, done = 0;
     if (at_once > AT_ONCE) at_once = AT_ONCE;
-    int n = running ? choose(wanted, folder, kept, list) : 0, started = 0, finished = 0;
+    int n = running ? choose(wanted, folder, kept && !in_strips, list) : 0, started = 0, finished = 0;
     for (; finished < n; finished++) { /* first started, first waited for */
         for (; started < n && started - finished < at_once; started++) {
             sim_compile *c = &running[started % at_once];
             if (!sim_compile_start(c, list[started]->module->ptx, kernel_index(list[started]),
-                                   folder, started))
+                                   in_strips, folder, started))
                 n = started; /* no more of them */
         }
         if (finished == n) break;
-        int ok = finish(&running[finished % at_once], list[finished], folder, finished == 0);
+        int ok = finish(&running[finished % at_once], list[finished], in_strips, folder, finished == 0);
         if (finished == 0) done = ok;
     }
     free(running);
@@ -118,25 +121,31 @@ static int load(sim_function *f, const char *object)
 
 /* From the folder in which objects are kept; where that cannot be written (read-only, full),
  * compiled for this process alone. */
-static int find_or_build(sim_function *f)
+static int find_or_build(sim_function *f, int in_strips)
 {
     static int warned;
     char object[SIM_PATH];
     const char *folder = sim_cache_folder();
     if (folder) {
-        object_path(object, folder, f);
+        object_path(object, folder, f, in_strips);
         if (sim_cache_whole(object) && load(f, object)) return 1;
         /* not unlinked: another process may just have put a good one there; the name is replaced */
-        if (access(folder, W_OK) == 0 && build(f, folder, 1) && load(f, object)) return 1;
+        if (access(folder, W_OK) == 0 && build(f, in_strips, folder, 1) && load(f, object)) return 1;
         if (!warned++)
             sim_say("%s cannot be written, so this process compiles its kernels for itself",
                     folder);
     }
     if (!(folder = sim_cache_temporary())) return 0;
-    object_path(object, folder, f);
-    int ok = build(f, folder, 0) && load(f, object);
+    object_path(object, folder, f, in_strips);
+    int ok = build(f, in_strips, folder, 0) && load(f, object);
     unlink(object); /* it stays loaded */
     return ok;
+}
+
+static int wants_strips(const sim_function *f)
+{
+    const char *s = getenv("OOMPROOF_SIM_STRIPS");
+    return s && *s == '1' && sim_ptx_strips(f->module->ptx, kernel_index(f));
 }
 
 cudaError_t sim_jit(sim_function *f)
@@ -149,7 +158,7 @@ cudaError_t sim_jit(sim_function *f)
         sim_say("the program's PTX has no kernel %s", f->name);
         return cudaErrorInvalidDeviceFunction;
     }
-    if (!find_or_build(f)) return cudaErrorInvalidKernelImage;
+    if (!find_or_build(f, wants_strips(f))) return cudaErrorInvalidKernelImage;
     if (f->info->local_bytes > SIM_LOCAL_MOST) {
         /* it would reach over the guard page into another thread's stack */
         sim_say("kernel %s needs %u bytes of local memory a thread; there are %d", f->name,

@@ -28,8 +28,8 @@ typedef struct sim_compile {
 } sim_compile;
 uint64_t sim_compile_identity(void); /* compiler, its flags, the processor's features */
 /* serial: tells those that run at a time apart */
-int sim_compile_start(sim_compile *c, const sim_ptx *ptx, int kernel, const char *folder,
-                      int serial);
+int sim_compile_start(sim_compile *c, const sim_ptx *ptx, int kernel, int in_strips,
+                      const char *folder, int serial);
 /* Waits; 1: the whole, sealed object has its name. `loud`: a failure is said, its log kept. */
 int sim_compile_finish(sim_compile *c, const char *kernel, const char *object, int loud);
 

@@ -6,4 +6,5 @@
 TEXT(sim_simrt_text, SIM_SIMRT_H);
 TEXT(sim_prelude_text, SIM_PRELUDE_H);
 TEXT(sim_half_text, SIM_HALF_H);
-extern const char sim_simrt_text[], sim_prelude_text[], sim_half_text[];
+TEXT(sim_lanes_text, SIM_LANES_H);
+extern const char sim_simrt_text[], sim_prelude_text[], sim_half_text[], sim_lanes_text[];

@@ -171,10 +171,10 @@ static void control(emit *e, const stmt *s)
     } else if (!strcmp(s->op, "brx"))
         branch_table(e, s);
     else if (!strcmp(s->op, "ret"))
-        fprintf(e->out, "return;");
+        fprintf(e->out, "return%s;", e->strip ? " 0" : "");
     else if (!strcmp(s->op, "exit")) {
         if (e->f->entry)
-            fprintf(e->out, "return;");
+            fprintf(e->out, "return%s;", e->strip ? " 0" : "");
         else
             refuse(e, "exit inside a function");
     } else if (!strcmp(s->op, "trap"))
@@ -186,7 +186,7 @@ static void control(emit *e, const stmt *s)
 }
 
 /* The instruction goes to a buffer first: a refused one must not leave half a statement. */
-static void statement(emit *e, const stmt *s)
+void emit_statement(emit *e, const stmt *s)
 {
     static const char *const flow[] = {"bra", "brx", "ret", "exit", "trap", "call"};
     char *text = NULL;
@@ -225,6 +225,11 @@ static void statement(emit *e, const stmt *s)
         fprintf(out, "    %s{ %s }", guard, text);
     free(text);
     line_marker(e, s);
+}
+
+void emit_label(emit *e, const stmt *s)
+{
+    fprintf(e->out, "L%s:;\n", c_name(e, s->name));
 }
 
 void func_head(emit *e, const func *f)
@@ -279,9 +284,12 @@ uint64_t emit_function(emit *e, const func *f, uint64_t shared)
             break;
         case S_REG: declare_registers(e, s); break;
         case S_VAR: declare_variable(e, s, &shared); break;
-        case S_LABEL: fprintf(e->out, "L%s:;\n", c_name(e, s->name)); break;
+        case S_LABEL: emit_label(e, s); break;
         case S_TARGETS: break;
-        case S_INSN: statement(e, s); break;
+        case S_INSN:
+            if (e->site) e->site[i] = e->naccess;
+            emit_statement(e, s);
+            break;
         }
     }
     fprintf(e->out, "}\n\n");

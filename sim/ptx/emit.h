@@ -32,6 +32,8 @@ typedef struct emit {
     int half;         /* something of half.h is used */
     int loops, spins; /* a jump backwards or a call; what a thread could wait with, in a loop */
     uint32_t naccess;
+    uint32_t *site; /* [f->nbody] of the function being emitted: number of a statement's first access */
+    struct strip *strip; /* what is emitted now is for a strip of threads, see strip.h; or NULL */
     const char *reached; /* [m->nfunc] functions in this kernel's C */
     uint64_t local;      /* bytes of .local variables of all functions */
 } emit;
@@ -63,6 +65,10 @@ int split_vector(emit *e, const char *o, char **out); /* "{a,b}" -> 2; "a" -> 1 
 void func_head(emit *e, const func *f);
 /* A function; its .shared variables lie behind `shared` bytes. Returns where they end. */
 uint64_t emit_function(emit *e, const func *f, uint64_t shared);
+
+/* A statement of a body with its guard; a label. */
+void emit_statement(emit *e, const stmt *s);
+void emit_label(emit *e, const stmt *s);
 
 /* One instruction; refuse()s what it does not know exactly. */
 void emit_instruction(emit *e, const stmt *s);

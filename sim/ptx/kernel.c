@@ -1,23 +1,55 @@
 /* kernel.c - one kernel as a file of C: the functions that it reaches, its shared memory, what the
  * runner calls and reads. */
 #define _GNU_SOURCE
-#include "emit.h"
+#include "strip.h"
 #include <stdlib.h>
 #include <string.h>
 
-extern const char sim_simrt_text[], sim_prelude_text[], sim_half_text[]; /* embed.c */
+extern const char sim_simrt_text[], sim_prelude_text[], sim_half_text[], sim_lanes_text[]; /* embed.c */
+
+static void parameters(FILE *out, const func *k, const char *spelling)
+{
+    for (int i = 0; i < k->nparam; i++) fprintf(out, spelling, i);
+}
+
+/* Of a row, as many threads at a time as a strip has. */
+static void strips(FILE *out, const func *k)
+{
+    fprintf(out,
+            "#ifdef __AVX2__\n"
+            "                if (n.x - x >= %d && strips_pay()) {\n"
+            "                    struct lanes_state S;\n"
+            "                    strips_tried++;\n"
+            "                    if (strip(C, base, bytes, delta, (sim_u3){x, y, z}, n, at, of",
+            LANES);
+    parameters(out, k, ", P%d");
+    fprintf(out,
+            ", &S)) {\n"
+            "                        strips_left++;\n"
+            "                        for (int l = 0; l < %d; l++) {\n"
+            "                            C->tid.x = x + l;\n"
+            "                            rest(C, base, bytes, delta, (sim_u3){x + l, y, z}, n, "
+            "at, of",
+            LANES);
+    parameters(out, k, ", (char *)args[%d]"); /* P would be in memory if it were told to rest */
+    fprintf(out,
+            ", &S, l);\n                        }\n                    }\n"
+            "                    x += %d, i += %d;\n                    continue;\n"
+            "                }\n#endif\n",
+            LANES - 1, LANES - 1);
+}
 
 /* What the runner calls. A block whose threads never wait for each other is one loop, in front of
  * which all is read that its threads share: stores of a thread could change it, as the compiler
  * sees them. lanes: somebody asks which thread of a warp this is. */
-static void runner(FILE *out, const func *k, int apart, int lanes)
+static void runner(FILE *out, const func *k, int apart, int lanes, int in_strips)
 {
     enum { BY_VALUE = 64 }; /* larger parameters stay where they are */
     if (!apart) {
         fprintf(out,
                 "static void entry(sim_ctx *C, void **args)\n{\n    body(C, C->base, C->bytes, "
                 "C->delta, C->tid, C->ntid, C->ctaid, C->nctaid");
-        for (int i = 0; i < k->nparam; i++) fprintf(out, ", (char *)args[%d]", i);
+        parameters(out, k, ", (char *)args[%d]");
         fprintf(out, ");\n}\n");
         return;
     }
@@ -34,10 +66,12 @@ static void runner(FILE *out, const func *k, int apart, int lanes)
     fprintf(out,
             "    for (uint32_t z = 0; z < n.z; z++)\n        for (uint32_t y = 0; y < n.y; y++) {\n"
             "            C->tid.y = y, C->tid.z = z;\n            for (uint32_t x = 0; x < n.x; "
-            "x++, i++) {\n                C->tid.x = x;\n%s                body(C, base, bytes, "
-            "delta, (sim_u3){x, y, z}, n, at, of",
+            "x++, i++) {\n                C->tid.x = x;\n");
+    if (in_strips) strips(out, k);
+    fprintf(out,
+            "%s                body(C, base, bytes, delta, (sim_u3){x, y, z}, n, at, of",
             lanes ? "                C->lane = i & 31, C->warp = i >> 5;\n" : "");
-    for (int i = 0; i < k->nparam; i++) fprintf(out, ", P%d", i);
+    parameters(out, k, ", P%d");
     fprintf(out, ");\n            }\n        }\n}\n");
 }
 
@@ -92,7 +126,14 @@ static void module_symbols(emit *e)
                 (sym){.kind = Y_GLOBAL, .name = e->m->var[i].name, .count = -1, .at = (uint64_t)i});
 }
 
-int sim_ptx_emit(const sim_ptx *m, int kernel, FILE *out)
+int sim_ptx_strips(const sim_ptx *m, int kernel)
+{
+    strip *v = strip_make(&m->func[m->kernel_func[kernel]]);
+    strip_free(v);
+    return v != NULL;
+}
+
+int sim_ptx_emit(const sim_ptx *m, int kernel, int in_strips, FILE *out)
 {
     const func *k = &m->func[m->kernel_func[kernel]];
     emit e = {.m = (sim_ptx *)m, .out = out, .kernel = k->name};
@@ -101,6 +142,7 @@ int sim_ptx_emit(const sim_ptx *m, int kernel, FILE *out)
     size_t body_bytes = 0;
     uint64_t shared = 0;
     int result = -1;
+    strip *v = in_strips ? strip_make(k) : NULL;
     e.used_var = calloc((size_t)m->nvar + 1, sizeof *e.used_var);
     FILE *text = open_memstream(&body, &body_bytes);
     if (!seen || !e.used_var || !text) goto done;
@@ -129,16 +171,25 @@ int sim_ptx_emit(const sim_ptx *m, int kernel, FILE *out)
                 (sym){.kind = Y_SHARED, .name = m->shared[i].name, .count = -1, .at = UINT64_MAX});
     for (int i = 0; i < m->nfunc; i++)
         if (seen[i] && m->func[i].has_body) shared = emit_function(&e, &m->func[i], shared);
+    e.site = v ? v->site : NULL;
     shared = emit_function(&e, k, shared);
+    if (v) {
+        fprintf(text, "#ifdef __AVX2__\n");
+        e.strip = v;
+        emit_strip(&e);
+        e.strip = NULL;
+        fprintf(text, "#endif\n");
+    }
     fclose(text);
     text = NULL;
     shared = (shared + 15) / 16 * 16;
     fprintf(
         out,
-        "/* %s, translated from PTX */\n%s\n%s\n%s\n#define KERNEL \"%s\"\n#define SIM_TICKS 4096\n"
+        "/* %s, translated from PTX */\n%s\n%s\n%s\n%s%s%s#define KERNEL \"%s\"\n#define SIM_TICKS 4096\n"
         "enum { DYNAMIC_SHARED = %llu };\n__attribute__((visibility(\"default\"))) uint64_t "
         "sim_vars[%d];\n",
-        k->name, sim_simrt_text, sim_prelude_text, e.half ? sim_half_text : "", k->name,
+        k->name, sim_simrt_text, sim_prelude_text, e.half ? sim_half_text : "",
+        v ? "#ifdef __AVX2__\n" : "", v ? sim_lanes_text : "", v ? "\n#endif\n" : "", k->name,
         (unsigned long long)shared, e.nused + 1);
     fwrite(body, 1, body_bytes, out);
     fprintf(out, "static const uint32_t param_bytes[] = {");
@@ -150,7 +201,8 @@ int sim_ptx_emit(const sim_ptx *m, int kernel, FILE *out)
     int apart = !e.barriers && !(e.loops && e.spins);
     fprintf(out, "0};\n");
     runner(out, k, apart,
-           strstr(body, "C->lane") || strstr(body, "C->warp") || strstr(body, "activemask"));
+           strstr(body, "C->lane") || strstr(body, "C->warp") || strstr(body, "activemask"),
+           v != NULL);
     fprintf(out,
             "__attribute__((visibility(\"default\"))) const sim_kernel_info sim_kernel = "
             "{SIM_RT_ABI, KERNEL, %s, %llu, %llu, %d, param_bytes, %d, vars, %d, %u, %s};\n",
@@ -164,6 +216,7 @@ done:
     free(seen);
     free(e.used_var);
     free(e.sym);
+    strip_free(v);
     return result;
 }
 

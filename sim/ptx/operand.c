@@ -1,5 +1,5 @@
 /* operand.c - PTX operands as C expressions, with the type the instruction asks for. */
-#include "emit.h"
+#include "strip.h"
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,17 +58,40 @@ static const char *special(emit *e, const char *o)
     for (size_t i = 0; dot && i < sizeof ids / sizeof *ids; i++)
         if ((size_t)(dot - o) == strlen(ids[i][0]) && !strncmp(o, ids[i][0], (size_t)(dot - o)) &&
             dot[1] && strchr("xyz", dot[1]) && !dot[2])
-            return fmt(e, e->f->entry ? "%s.%c" : "C->%s.%c", ids[i][1], dot[1]);
+            return fmt(e,
+                       !e->f->entry                                          ? "C->%s.%c"
+                       : e->strip && e->strip->each && !strcmp(o, "%tid.x") ? "(%s.%c + " LANE ")"
+                                                                             : "%s.%c",
+                       ids[i][1], dot[1]);
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         if (!strcmp(o, plain[i][0])) return plain[i][1];
     return NULL;
 }
 
-static const char *register_value(emit *e, const sym *s, const char *o, const char *t)
+static char *register_name(emit *e, const char *o)
 {
     char *name = fmt(e, "R%s", o);
     for (char *p = name; *p; p++)
         if (!isalnum((unsigned char)*p)) *p = '_';
+    return name;
+}
+
+/* Of a strip's register, what one lane holds. */
+static char *lane_of(emit *e, const sym *s, const char *o, char *name)
+{
+    const lane_reg *r = strip_reg(e->strip, o);
+    if (!r || r->shape == EVEN || r->shape == UNSET) return name;
+    if (r->shape == RAMP)
+        return fmt(e, "(uint%d_t)(%s + (uint%d_t)(%lldll * " LANE "))", bits_of(s->type), name,
+                   bits_of(s->type), (long long)r->stride);
+    if (bits_of(s->type) == 64) return fmt(e, "%s_" LANE_HALF "[" LANE_IN "]", name);
+    return fmt(e, bits_of(s->type) == 1 ? "(%s[" LANE "] & 1)" : "%s[" LANE "]", name);
+}
+
+static const char *register_value(emit *e, const sym *s, const char *o, const char *t)
+{
+    char *name = register_name(e, o);
+    if (e->strip && e->strip->each) name = lane_of(e, s, o, name);
     int from_float = is_float(s->type), wide = bits_of(s->type) == 64;
     if (!strcmp(t, "pred")) return name;
     if (bits_of(t) > bits_of(s->type) && is_float(t))
@@ -169,9 +192,8 @@ void wr(emit *e, const char *d, const char *t, const char *x)
         refuse(e, "destination %s not understood", d);
         return;
     }
-    char *name = fmt(e, "R%s", d);
-    for (char *p = name; *p; p++)
-        if (!isalnum((unsigned char)*p)) *p = '_';
+    char *name = register_name(e, d);
+    if (e->strip && e->strip->each) name = fmt(e, "W%s_" LANE, name);
     if (!strcmp(s->type, "pred"))
         fprintf(e->out, "%s = (%s) != 0;", name, x);
     else if (is_float(s->type)) {
@@ -228,6 +250,10 @@ const char *address_behind(emit *e, const char *o, const char *more, const char 
     if (s && (s->kind == Y_LOCAL || s->kind == Y_PARAM))
         return fmt(e, "(%s + (%s) + %s)", s->c, offset, more);
     const char *a = fmt(e, "(%s + (int64_t)%s + %s)", rd(e, inside, "u64"), offset, more);
+    if (e->strip && e->strip->each) { /* all lanes were looked at before */
+        e->naccess++;
+        return fmt(e, "(char *)(%s + (uint64_t)d_)", a);
+    }
     if (!strcmp(space, "shared")) return fmt(e, "sa_(C, %s, %u, KERNEL, %d)", a, n, e->s->line);
     if (!strcmp(space, "local")) return fmt(e, "la_(C, %s, %u, KERNEL, %d)", a, n, e->s->line);
     return fmt(e, "ga_(C, base, bytes, delta, %s, %u, %d, %u, KERNEL, %d)", a, n, access,

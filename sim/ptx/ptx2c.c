@@ -23,11 +23,14 @@ int main(int argc, char **argv)
     const sim_ptx_kernel *k;
     char error[256];
     size_t bytes = 0;
+    int in_strips = argc > 1 && !strcmp(argv[1], "--strips");
+    if (in_strips) argc--, argv++;
     if (argc < 2 || argc > 3 || argv[1][0] == '-') {
         fprintf(stderr,
-                "usage: ptx2c FILE.ptx [KERNEL]\n"
+                "usage: ptx2c [--strips] FILE.ptx [KERNEL]\n"
                 "Prints the C that the simulated device compiles for KERNEL; without KERNEL, each\n"
-                "kernel's name and how many of its instructions are not supported.\n");
+                "kernel's name and how many of its instructions are not supported.\n"
+                "--strips: for eight threads at a time, as for kernels that run often.\n");
         return 2;
     }
     char *text = read_file(argv[1], &bytes);
@@ -46,7 +49,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < n; i++) {
         if (argc == 3 && strcmp(k[i].name, argv[2])) continue;
         found = 1;
-        int r = sim_ptx_emit(m, i, argc == 3 ? stdout : null);
+        int r = sim_ptx_emit(m, i, in_strips, argc == 3 ? stdout : null);
         if (r) refused = 1;
         if (argc == 2)
             printf("%s: %d not supported\n", k[i].name, r);
