@@ -38,4 +38,8 @@ typedef struct sim_memory_figures {
 } sim_memory_figures;
 void sim_memory_read(sim_memory_figures *out);
 
+/* 1: the kernel, named as for cudaLaunchKernel, has run in strips of threads (OOMPROOF_SIM_STRIPS).
+ * tried, left: of the last strips, how many there were and how many were ended thread by thread */
+int sim_runs_in_strips(const void *kernel, unsigned *tried, unsigned *left);
+
 #endif

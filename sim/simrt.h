@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SIM_RT_ABI 7
+#define SIM_RT_ABI 8
 
 typedef struct sim_u3 {
     uint32_t x, y, z;
@@ -111,6 +111,9 @@ typedef struct sim_kernel_info {
     /* all threads of a block, one after the other; NULL: they may have to wait for each other.
      * Either this or entry */
     void (*all)(sim_ctx *c, void **args);
+    /* [2] how many strips of threads were begun of late, and how many of them were ended one by one;
+     * NULL: it does not run in strips */
+    const uint32_t *strips;
 } sim_kernel_info;
 
 #endif

@@ -32,7 +32,7 @@ static uint64_t module_key(sim_module *m)
     return m->key;
 }
 
-static void object_path(char *out, const char *folder, const sim_function *f, int in_strips)
+void sim_object_path(char *out, const char *folder, const sim_function *f, int in_strips)
 {
     uint64_t module = module_key(f->module);
     snprintf(out, SIM_PATH, "%s/%016llx%016llx%s.so", folder, (unsigned long long)module,
@@ -40,7 +40,7 @@ static void object_path(char *out, const char *folder, const sim_function *f, in
 }
 
 /* Place of the kernel in its module; -1: not in there. */
-static int kernel_index(const sim_function *f)
+int sim_kernel_index(const sim_function *f)
 {
     const sim_ptx_kernel *k;
     int n = sim_ptx_kernels(f->module->ptx, &k);
@@ -60,9 +60,9 @@ static int choose(sim_function *wanted, const char *folder, int kept, sim_functi
     for (int same = 1; kept && same >= 0; same--)
         for (sim_function *f = sim_function_next(NULL); f && n < AHEAD; f = sim_function_next(f)) {
             if (f == wanted || f->info || f->failed || (f->module == wanted->module) != same ||
-                sim_module_read(f->module) != cudaSuccess || kernel_index(f) < 0)
+                sim_module_read(f->module) != cudaSuccess || sim_kernel_index(f) < 0)
                 continue;
-            object_path(object, folder, f, 0);
+            sim_object_path(object, folder, f, 0);
             if (access(object, F_OK) != 0) list[n++] = f;
         }
     return n;
@@ -72,7 +72,7 @@ static int finish(sim_compile *c, const sim_function *f, int in_strips, const ch
                   int wanted)
 {
     char object[SIM_PATH];
-    object_path(object, folder, f, in_strips);
+    sim_object_path(object, folder, f, in_strips);
     if (wanted && c->refused)
         sim_say("kernel %s has %d instructions that are not supported; it stops where it reaches "
                 "one",
@@ -92,7 +92,7 @@ static int build(sim_function *wanted, int in_strips, const char *folder, int ke
     for (; finished < n; finished++) { /* first started, first waited for */
         for (; started < n && started - finished < at_once; started++) {
             sim_compile *c = &running[started % at_once];
-            if (!sim_compile_start(c, list[started]->module->ptx, kernel_index(list[started]),
+            if (!sim_compile_start(c, list[started]->module->ptx, sim_kernel_index(list[started]),
                                    in_strips, folder, started))
                 n = started; /* no more of them */
         }
@@ -104,7 +104,7 @@ static int build(sim_function *wanted, int in_strips, const char *folder, int ke
     return done;
 }
 
-static int load(sim_function *f, const char *object)
+int sim_object_load(sim_function *f, const char *object)
 {
     void *library = dlopen(object, RTLD_NOW | RTLD_LOCAL);
     const sim_kernel_info *info = library ? dlsym(library, "sim_kernel") : NULL;
@@ -127,25 +127,23 @@ static int find_or_build(sim_function *f, int in_strips)
     char object[SIM_PATH];
     const char *folder = sim_cache_folder();
     if (folder) {
-        object_path(object, folder, f, in_strips);
-        if (sim_cache_whole(object) && load(f, object)) return 1;
+        sim_object_path(object, folder, f, 1); /* compiled when it ran often, in another process */
+        if (sim_strips_mode() && access(object, F_OK) == 0 && sim_cache_whole(object) &&
+            sim_object_load(f, object))
+            return f->settled = 1;
+        sim_object_path(object, folder, f, in_strips);
+        if (sim_cache_whole(object) && sim_object_load(f, object)) return 1;
         /* not unlinked: another process may just have put a good one there; the name is replaced */
-        if (access(folder, W_OK) == 0 && build(f, in_strips, folder, 1) && load(f, object)) return 1;
+        if (access(folder, W_OK) == 0 && build(f, in_strips, folder, 1) && sim_object_load(f, object)) return 1;
         if (!warned++)
             sim_say("%s cannot be written, so this process compiles its kernels for itself",
                     folder);
     }
     if (!(folder = sim_cache_temporary())) return 0;
-    object_path(object, folder, f, in_strips);
-    int ok = build(f, in_strips, folder, 0) && load(f, object);
+    sim_object_path(object, folder, f, in_strips);
+    int ok = build(f, in_strips, folder, 0) && sim_object_load(f, object);
     unlink(object); /* it stays loaded */
     return ok;
-}
-
-static int wants_strips(const sim_function *f)
-{
-    const char *s = getenv("OOMPROOF_SIM_STRIPS");
-    return s && *s == '1' && sim_ptx_strips(f->module->ptx, kernel_index(f));
 }
 
 cudaError_t sim_jit(sim_function *f)
@@ -154,11 +152,12 @@ cudaError_t sim_jit(sim_function *f)
     cudaError_t e = sim_module_load(f->module);
     if (e != cudaSuccess) return e;
     f->failed = 1; /* until it is not */
-    if (kernel_index(f) < 0) {
+    if (sim_kernel_index(f) < 0) {
         sim_say("the program's PTX has no kernel %s", f->name);
         return cudaErrorInvalidDeviceFunction;
     }
-    if (!find_or_build(f, wants_strips(f))) return cudaErrorInvalidKernelImage;
+    int in_strips = sim_strips_mode() == 1 && sim_ptx_strips(f->module->ptx, sim_kernel_index(f));
+    if (!find_or_build(f, in_strips)) return cudaErrorInvalidKernelImage;
     if (f->info->local_bytes > SIM_LOCAL_MOST) {
         /* it would reach over the guard page into another thread's stack */
         sim_say("kernel %s needs %u bytes of local memory a thread; there are %d", f->name,

@@ -7,6 +7,7 @@
 
 #define SIM_FNV_START 14695981039346656037u
 #define SIM_PATH      4400
+#define SIM_BESIDE    "beside" /* in the names of files of sim_compile_beside */
 
 /* ---- cache.c: the folder of compiled kernels ---- */
 uint64_t sim_fnv(uint64_t h, const void *data, size_t n);
@@ -30,7 +31,16 @@ uint64_t sim_compile_identity(void); /* compiler, its flags, the processor's fea
 /* serial: tells those that run at a time apart */
 int sim_compile_start(sim_compile *c, const sim_ptx *ptx, int kernel, int in_strips,
                       const char *folder, int serial);
+/* The same without waiting, and so that the process has no child: when it is done there is
+ * c->made with ".done" behind it, empty where it failed. */
+int sim_compile_beside(sim_compile *c, const sim_ptx *ptx, int kernel, const char *folder);
 /* Waits; 1: the whole, sealed object has its name. `loud`: a failure is said, its log kept. */
 int sim_compile_finish(sim_compile *c, const char *kernel, const char *object, int loud);
+
+/* ---- jit.c ---- */
+int sim_kernel_index(const sim_function *f); /* place in its module; -1: not in there */
+/* Where its object is kept: for threads one by one, or for strips of them */
+void sim_object_path(char *out, const char *folder, const sim_function *f, int in_strips);
+int sim_object_load(sim_function *f, const char *object); /* 1: f runs what is in there now */
 
 #endif

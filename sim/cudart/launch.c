@@ -111,6 +111,7 @@ static cudaError_t possible(sim_function *f, dim3 g, dim3 b, size_t shared)
         return cudaErrorInvalidConfiguration;
     cudaError_t e = f->info ? cudaSuccess : sim_jit(f);
     if (e != cudaSuccess) return e;
+    sim_strips(f, threads * g.x * g.y * g.z);
     if (shared > (size_t)f->dynamic_limit || shared + f->info->static_shared > 227 * 1024)
         return cudaErrorInvalidValue;
     return sim_host_has(0) ? cudaSuccess : cudaErrorMemoryAllocation;

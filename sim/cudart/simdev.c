@@ -45,3 +45,14 @@ API int sim_device_error(void)
 {
     return sim_sticky ? sim_sticky : sim_pending;
 }
+
+API int sim_runs_in_strips(const void *kernel, unsigned *tried, unsigned *left)
+{
+    if (sim_enter() != cudaSuccess) return 0;
+    const sim_function *f = sim_function_find(kernel);
+    const uint32_t *strips = f && f->info ? f->info->strips : NULL;
+    *tried = strips ? strips[0] : 0;
+    *left = strips ? strips[1] : 0;
+    sim_leave();
+    return *tried > 0;
+}

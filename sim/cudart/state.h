@@ -173,6 +173,8 @@ typedef struct sim_function {
     sim_module *module;
     const sim_kernel_info *info; /* NULL until the first launch */
     uint64_t *vars;
+    uint64_t threads;  /* of it that ran, until it is compiled for strips of them */
+    int settled;       /* it is, or never will be */
     int failed;        /* could not be translated or compiled */
     int dynamic_limit; /* cudaFuncAttributeMaxDynamicSharedMemorySize */
     struct sim_function *next;
@@ -207,6 +209,9 @@ int sim_skips_missing(void); /* OOMPROOF_SIM_NO_PTX=skip */
 /* ---- jit.c ---- */
 /* The kernel compiled and loaded; *info NULL and a message on stderr when it cannot be. */
 cudaError_t sim_jit(sim_function *f);
+/* ---- strips.c ---- */
+int sim_strips_mode(void); /* OOMPROOF_SIM_STRIPS: 0 never, 1 from the first launch on, 2 when it pays */
+void sim_strips(sim_function *f, uint64_t threads); /* that many of f's are about to run */
 
 /* ---- grid.c ---- */
 enum {

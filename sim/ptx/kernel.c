@@ -17,15 +17,14 @@ static void strips(FILE *out, const func *k)
 {
     fprintf(out,
             "#ifdef __AVX2__\n"
-            "                if (n.x - x >= %d && strips_pay()) {\n"
+            "                if (n.x - x >= %d && pay) {\n"
             "                    struct lanes_state S;\n"
-            "                    strips_tried++;\n"
             "                    if (strip(C, base, bytes, delta, (sim_u3){x, y, z}, n, at, of",
             LANES);
     parameters(out, k, ", P%d");
     fprintf(out,
             ", &S)) {\n"
-            "                        strips_left++;\n"
+            "                        strips.left++;\n"
             "                        for (int l = 0; l < %d; l++) {\n"
             "                            C->tid.x = x + l;\n"
             "                            rest(C, base, bytes, delta, (sim_u3){x + l, y, z}, n, "
@@ -65,8 +64,9 @@ static void runner(FILE *out, const func *k, int apart, int lanes, int in_strips
             fprintf(out, "    char *P%d = args[%d];\n", i, i);
     fprintf(out,
             "    for (uint32_t z = 0; z < n.z; z++)\n        for (uint32_t y = 0; y < n.y; y++) {\n"
-            "            C->tid.y = y, C->tid.z = z;\n            for (uint32_t x = 0; x < n.x; "
-            "x++, i++) {\n                C->tid.x = x;\n");
+            "            C->tid.y = y, C->tid.z = z;\n%s            for (uint32_t x = 0; x < n.x; "
+            "x++, i++) {\n                C->tid.x = x;\n",
+            in_strips ? "#ifdef __AVX2__\n            const int pay = strips_pay(n.x);\n#endif\n" : "");
     if (in_strips) strips(out, k);
     fprintf(out,
             "%s                body(C, base, bytes, delta, (sim_u3){x, y, z}, n, at, of",
@@ -189,7 +189,7 @@ int sim_ptx_emit(const sim_ptx *m, int kernel, int in_strips, FILE *out)
         "enum { DYNAMIC_SHARED = %llu };\n__attribute__((visibility(\"default\"))) uint64_t "
         "sim_vars[%d];\n",
         k->name, sim_simrt_text, sim_prelude_text, e.half ? sim_half_text : "",
-        v ? "#ifdef __AVX2__\n" : "", v ? sim_lanes_text : "", v ? "\n#endif\n" : "", k->name,
+        v ? "#ifdef __AVX2__\n" : "", v ? sim_lanes_text : "", v ? "\n#define STRIPS &strips.tried\n#else\n#define STRIPS 0\n#endif\n" : "", k->name,
         (unsigned long long)shared, e.nused + 1);
     fwrite(body, 1, body_bytes, out);
     fprintf(out, "static const uint32_t param_bytes[] = {");
@@ -205,10 +205,11 @@ int sim_ptx_emit(const sim_ptx *m, int kernel, int in_strips, FILE *out)
            v != NULL);
     fprintf(out,
             "__attribute__((visibility(\"default\"))) const sim_kernel_info sim_kernel = "
-            "{SIM_RT_ABI, KERNEL, %s, %llu, %llu, %d, param_bytes, %d, vars, %d, %u, %s};\n",
+            "{SIM_RT_ABI, KERNEL, %s, %llu, %llu, %d, param_bytes, %d, vars, %d, %u, %s, %s};\n",
             apart ? "0" : "entry", (unsigned long long)shared,
             (unsigned long long)(e.local > UINT32_MAX ? UINT32_MAX : e.local), k->nparam, e.nused,
-            e.barriers, e.naccess, apart ? "all" : "0");
+            e.barriers, e.naccess, apart ? "all" : "0",
+            v ? "STRIPS" : "0");
     result = ferror(out) ? -1 : e.refused;
 done:
     if (text) fclose(text);

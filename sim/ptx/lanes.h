@@ -149,10 +149,17 @@ HOT int lanes_at(sim_ctx *C, uint64_t base, uint64_t bytes, int64_t delta, v4q a
 }
 
 /* Do strips pay? Those that end early cost twice; looked at again now and then. */
-static uint32_t strips_tried, strips_left, strips_not;
-HOT int strips_pay(void)
+static struct {
+    uint32_t tried, left, not_;
+} strips;
+/* for a row of n threads */
+HOT int strips_pay(uint32_t n)
 {
-    if (strips_tried < 16 || strips_left < strips_tried / 4) return 1;
-    if (++strips_not >= 4096) strips_tried = strips_left = strips_not = 0;
+    if (strips.tried < 16 || strips.left < strips.tried / 4) {
+        strips.tried += n / 8;
+        return 1;
+    }
+    strips.not_ += n;
+    if (strips.not_ > 1 << 16) strips.tried = strips.left = strips.not_ = 0;
     return 0;
 }
