@@ -2,6 +2,7 @@
  * reference. The modules go through the front door: a fat binary of plain PTX, as nvcc's start-up
  * code registers it. */
 #include "formkit.h"
+#include "simdev.h"
 #include <cuda_runtime_api.h>
 #include <math.h>
 #include <string.h>
@@ -14,12 +15,41 @@ void __cudaRegisterFunction(void **handle, const char *host, char *device, const
 #define OK(call) \
     ck_assert_msg((call) == cudaSuccess, "%s: %s", #call, cudaGetErrorString(cudaGetLastError()))
 
-enum { IN_A_KERNEL = 64, SCRATCH = 64 };
+enum { SCRATCH = 64 };
 
-static char *write_module(const family *x, const form *f, size_t n)
+/* OOMPROOF_SIM_STRIPS=1: kernels run in strips of threads; those have a limit to their size. */
+static int in_strips(void)
+{
+    const char *s = getenv("OOMPROOF_SIM_STRIPS");
+    return s && !strcmp(s, "1");
+}
+#define IN_A_KERNEL ((size_t)(in_strips() ? 16 : 64))
+
+/* Threads of a kernel in which one of these occurs never run in strips. */
+static int apart(const family *x, const form *f)
+{
+    static const char *const words[] = {"%at6", "%at7", "shared", "local", ".cc", "addc", "subc",
+                                        "madc", "call", "atom", "bar", "shfl", "vote", "match",
+                                        "redux", "cp.", "mask", "fence", "membar", "nanosleep",
+                                        "alloca", "volatile", "acquire", "release", "relaxed",
+                                        "%clock", "%lane", "%warp", "%globaltimer", "red.", "big"};
+    char code[4096] = "";
+    ck_assert_msg(x->code(f, code, sizeof code), "no test of %s", f->name);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(code, words[i])) return 1;
+    for (int i = 0; i < f->n; i++)
+        if (type_half(f->mod[i])) return 1;
+    return 0;
+}
+
+/* spaces: with shared and local memory */
+static char *write_module(const family *x, const form *f, size_t n, int spaces)
 {
     size_t room = 65536 + n * 3072, at = 0;
-    char *text = malloc(room);
+    char *text = malloc(room), arrays[120];
+    snprintf(arrays, sizeof arrays,
+             ".shared .align 16 .b8 common[%d];\n.local .align 16 .b8 own[%d];\n",
+             FORM_BLOCK * SCRATCH, SCRATCH);
     ck_assert_ptr_nonnull(text);
 #define SAY(...) (at += (size_t)snprintf(text + at, room - at, __VA_ARGS__))
     SAY(".version 8.7\n.target sm_90\n.address_size 64\n"
@@ -36,10 +66,10 @@ static char *write_module(const family *x, const form *f, size_t n)
                 "s, .param .u64 o, .param .align 16 .b8 big[32])\n{\n"
                 ".reg .b64 %%rd<16>, %%at<12>; .reg .b32 %%r<16>; .reg .f32 %%f<16>;\n"
                 ".reg .f64 %%fd<16>; .reg .b16 %%rs<16>; .reg .pred %%p<16>;\n"
-                ".shared .align 16 .b8 common[%d];\n.local .align 16 .b8 own[%d];\n"
+                "%s"
                 "mov.u32 %%r1, %%tid.x; mov.u32 %%r8, %%ctaid.x; mad.lo.u32 %%r8, %%r8, %d, "
                 "%%r1;\nmul.wide.u32 %%at0, %%r8, 8;\n",
-                i ? "ret;\n}\n" : "", i / IN_A_KERNEL, FORM_BLOCK * SCRATCH, SCRATCH, FORM_BLOCK);
+                i ? "ret;\n}\n" : "", i / IN_A_KERNEL, spaces ? arrays : "", FORM_BLOCK);
             for (int k = 0; k < 3; k++)
                 SAY("ld.param.u64 %%at1, [%c]; add.u64 %%at1, %%at1, %%at0; ld.global.u64 "
                     "%%rd%d, [%%at1];\ncvt.u32.u64 %%r%d, %%rd%d; cvt.u16.u64 %%rs%d, %%rd%d; "
@@ -50,10 +80,12 @@ static char *write_module(const family *x, const form *f, size_t n)
             SAY("shr.u64 %%rd8, %%rd2, 32; cvt.u32.u64 %%r7, %%rd8; shr.u64 %%rd8, %%rd4, 32; "
                 "cvt.u32.u64 %%r6, %%rd8;\n"
                 "ld.param.u64 %%at4, [o]; mad.lo.u64 %%at4, %%at0, %zu, %%at4;\n"
-                "ld.param.u64 %%at5, [s]; mad.lo.u64 %%at5, %%at0, %d, %%at5;\n"
-                "mov.u64 %%at6, common; cvt.u64.u32 %%at7, %%r1; mad.lo.u64 %%at6, %%at7, %d, "
-                "%%at6;\nmov.u64 %%at7, own;\n",
-                here, SCRATCH / 8, SCRATCH);
+                "ld.param.u64 %%at5, [s]; mad.lo.u64 %%at5, %%at0, %d, %%at5;\n",
+                here, SCRATCH / 8);
+            if (spaces)
+                SAY("mov.u64 %%at6, common; cvt.u64.u32 %%at7, %%r1; mad.lo.u64 %%at6, %%at7, %d, "
+                    "%%at6;\nmov.u64 %%at7, own;\n",
+                    SCRATCH);
         }
         char code[4096] = "";
         ck_assert_msg(x->code(&f[i], code, sizeof code), "no test of %s", f[i].name);
@@ -65,15 +97,14 @@ static char *write_module(const family *x, const form *f, size_t n)
     return text;
 }
 
-static char host[1024]; /* addresses that stand for kernels */
-
-static void register_module(char *text, size_t kernels)
+static void register_module(char *text, size_t kernels, char *host)
 {
     size_t n = strlen(text) + 1;
-    static struct {
+    struct wrapper {
         uint32_t magic, version;
         void *data, *more;
-    } wrapper = {0x466243b1, 1, NULL, NULL};
+    } *wrapper = malloc(sizeof *wrapper);
+    ck_assert_ptr_nonnull(wrapper);
     unsigned char *data = calloc(1, 80 + n);
     uint32_t magic = 0xba55ed50, arch = 90, header = 64;
     uint16_t one = 1, sixteen = 16, kind = 1;
@@ -82,9 +113,8 @@ static void register_module(char *text, size_t kernels)
     memcpy(data + 8, &follow, 8), memcpy(data + 16, &kind, 2), memcpy(data + 20, &header, 4);
     memcpy(data + 24, &payload, 8), memcpy(data + 44, &arch, 4);
     memcpy(data + 80, text, n);
-    wrapper.data = data;
-    void **handle = __cudaRegisterFatBinary(&wrapper);
-    ck_assert_uint_le(kernels, sizeof host);
+    *wrapper = (struct wrapper){0x466243b1, 1, data, NULL};
+    void **handle = __cudaRegisterFatBinary(wrapper);
     for (size_t i = 0; i < kernels; i++) {
         char *name = malloc(16);
         snprintf(name, 16, "k%zu", i);
@@ -146,6 +176,31 @@ static void run_kernel(const family *x, const form *f, size_t n, const operands 
     free(out), free(scratch);
 }
 
+/* The first `mine` of `all`: those that can run in strips, or the others. */
+static size_t run_forms(const family *x, const form *all, size_t mine, int spaces, operands *o,
+                        void **in)
+{
+    static char host[2][1024]; /* addresses that stand for kernels */
+    form *f = malloc((mine + 1) * sizeof *f);
+    size_t n = 0;
+    ck_assert_ptr_nonnull(f);
+    for (size_t i = 0; i < mine; i++)
+        if (apart(x, &all[i]) == spaces) f[n++] = all[i];
+    char *text = write_module(x, f, n, spaces);
+    ck_assert_uint_le(n / IN_A_KERNEL, sizeof *host);
+    register_module(text, (n + IN_A_KERNEL - 1) / IN_A_KERNEL, host[spaces]);
+    for (size_t i = 0; i < n; i += IN_A_KERNEL) {
+        const void *kernel = &host[spaces][i / IN_A_KERNEL];
+        unsigned tried, left;
+        run_kernel(x, f + i, n - i < IN_A_KERNEL ? n - i : IN_A_KERNEL, o, in, kernel);
+        if (!in_strips()) continue;
+        ck_assert_msg(sim_runs_in_strips(kernel, &tried, &left), "%s: not in strips", f[i].name);
+        ck_assert_msg(left == 0, "%s: %u of %u strips ended early", f[i].name, left, tried);
+    }
+    free(text), free(f);
+    return n;
+}
+
 void forms_check(const family *x)
 {
     size_t n, mine = 0;
@@ -155,12 +210,13 @@ void forms_check(const family *x)
         if (form_family(&all[i]) == x) all[mine++] = all[i];
     ck_assert_uint_gt(mine, 0);
     operands_fill(&o);
-    char *text = write_module(x, all, mine);
-    register_module(text, (mine + IN_A_KERNEL - 1) / IN_A_KERNEL);
     void *in[] = {device(o.n * 8, o.a), device(o.n * 8, o.b), device(o.n * 8, o.c)};
-    for (size_t i = 0; i < mine; i += IN_A_KERNEL)
-        run_kernel(x, all + i, mine - i < IN_A_KERNEL ? mine - i : IN_A_KERNEL, &o, in,
-                   &host[i / IN_A_KERNEL]);
-    printf("%zu forms, %zu operands each\n", mine, o.n);
-    free(text), free(all), free(o.a), free(o.b), free(o.c);
+    size_t plain = run_forms(x, all, mine, 0, &o, in);
+    if (in_strips()) /* the others are run one thread after the other there too */
+        printf("%zu forms of %zu, %zu operands each, in strips\n", plain, mine, o.n);
+    else {
+        ck_assert_uint_eq(plain + run_forms(x, all, mine, 1, &o, in), mine);
+        printf("%zu forms, %zu operands each\n", mine, o.n);
+    }
+    free(all), free(o.a), free(o.b), free(o.c);
 }

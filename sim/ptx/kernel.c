@@ -126,6 +126,27 @@ static void module_symbols(emit *e)
                 (sym){.kind = Y_GLOBAL, .name = e->m->var[i].name, .count = -1, .at = (uint64_t)i});
 }
 
+/* 0: there are so many ways out of a strip that the compiler would take minutes over it. */
+static int add_strips(emit *e, strip *v)
+{
+    enum { MOST_WAYS_OUT = 100 };
+    char *text = NULL;
+    size_t bytes = 0;
+    int ways = 0;
+    FILE *out = e->out, *buffer = open_memstream(&text, &bytes);
+    if (!buffer) return 0;
+    e->out = buffer;
+    e->strip = v;
+    emit_strip(e);
+    e->strip = NULL;
+    e->out = out;
+    fclose(buffer);
+    for (int i = 0; i < v->f->nbody; i++) ways += v->leaves[i];
+    if (text && ways <= MOST_WAYS_OUT) fprintf(out, "#ifdef __AVX2__\n%s#endif\n", text);
+    free(text);
+    return text && ways <= MOST_WAYS_OUT;
+}
+
 int sim_ptx_strips(const sim_ptx *m, int kernel)
 {
     strip *v = strip_make(&m->func[m->kernel_func[kernel]]);
@@ -173,12 +194,9 @@ int sim_ptx_emit(const sim_ptx *m, int kernel, int in_strips, FILE *out)
         if (seen[i] && m->func[i].has_body) shared = emit_function(&e, &m->func[i], shared);
     e.site = v ? v->site : NULL;
     shared = emit_function(&e, k, shared);
-    if (v) {
-        fprintf(text, "#ifdef __AVX2__\n");
-        e.strip = v;
-        emit_strip(&e);
-        e.strip = NULL;
-        fprintf(text, "#endif\n");
+    if (v && !add_strips(&e, v)) {
+        strip_free(v);
+        v = NULL;
     }
     fclose(text);
     text = NULL;

@@ -79,13 +79,13 @@ static char *register_name(emit *e, const char *o)
 /* Of a strip's register, what one lane holds. */
 static char *lane_of(emit *e, const sym *s, const char *o, char *name)
 {
-    const lane_reg *r = strip_reg(e->strip, o);
+    lane_reg *r = strip_reg(e->strip, o);
     if (!r || r->shape == EVEN || r->shape == UNSET) return name;
     if (r->shape == RAMP)
         return fmt(e, "(uint%d_t)(%s + (uint%d_t)(%lldll * " LANE "))", bits_of(s->type), name,
                    bits_of(s->type), (long long)r->stride);
-    if (bits_of(s->type) == 64) return fmt(e, "%s_" LANE_HALF "[" LANE_IN "]", name);
-    return fmt(e, bits_of(s->type) == 1 ? "(%s[" LANE "] & 1)" : "%s[" LANE "]", name);
+    e->strip->read[r - e->strip->reg] = 1;
+    return fmt(e, "E%s[" LANE "]", name);
 }
 
 static const char *register_value(emit *e, const sym *s, const char *o, const char *t)
@@ -193,7 +193,7 @@ void wr(emit *e, const char *d, const char *t, const char *x)
         return;
     }
     char *name = register_name(e, d);
-    if (e->strip && e->strip->each) name = fmt(e, "W%s_" LANE, name);
+    if (e->strip && e->strip->each) name = fmt(e, "W%s[" LANE "]", name);
     if (!strcmp(s->type, "pred"))
         fprintf(e->out, "%s = (%s) != 0;", name, x);
     else if (is_float(s->type)) {

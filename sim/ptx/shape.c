@@ -172,6 +172,9 @@ static void find_shapes(strip *v)
             int64_t stride;
             shape is = strip_result(v, s, &stride);
             const char *at = s->arg[0];
+            for (lane_reg *r; (r = next_reg(v, &at));) /* all that it writes, or none */
+                if (r->shape == APART) is = APART;
+            at = s->arg[0];
             for (lane_reg *r; (r = next_reg(v, &at));) {
                 shape was = r->shape, joined = was == UNSET ? is : was;
                 if (was != UNSET && (was != is || (is == RAMP && stride != r->stride)))
@@ -262,8 +265,7 @@ static int suits(const stmt *s)
     static const char *const mods[] = {"shared", "local", "volatile", "acquire", "relaxed",
                                        "release", "cc"};
     static const char *const asks[] = {"%laneid", "%warpid", "%lanemask", "%clock", "%globaltimer"};
-    if (s->kind == S_OPEN || s->kind == S_CLOSE || s->kind == S_VAR || s->kind == S_TARGETS)
-        return 0;
+    if (s->kind == S_VAR || s->kind == S_TARGETS) return 0;
     if (s->kind != S_INSN) return 1;
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
         if (!strcmp(s->op, ops[i])) return 0;
@@ -273,6 +275,8 @@ static int suits(const stmt *s)
     if (!strcmp(s->op, "red") && (!s->nmod || strchr("fbl", s->mod[s->nmod - 1][0]) ||
                                   has(s, "exch") || has(s, "inc") || has(s, "dec")))
         return 0;
+    for (int i = 0; i < s->nmod; i++)
+        if (is_half(s->mod[i])) return 0; /* long code for each lane: it would not pay */
     for (int a = 0; a < s->narg; a++)
         for (size_t i = 0; i < sizeof asks / sizeof *asks; i++)
             if (!strncmp(s->arg[a], asks[i], strlen(asks[i]))) return 0;
@@ -282,10 +286,13 @@ static int suits(const stmt *s)
 static int collect(strip *v)
 {
     size_t room = 0;
+    int depth = 0;
     for (int i = 0; i < v->f->nbody; i++) {
         const stmt *s = &v->f->body[i];
         if (!suits(s)) return 0;
+        depth += (s->kind == S_OPEN) - (s->kind == S_CLOSE);
         if (s->kind != S_REG) continue;
+        if (depth) return 0; /* a name could mean two registers */
         v->declared = i;
         if (bits_of(s->type) > 64 || bits_of(s->type) == 8 || !bits_of(s->type)) return 0;
         room += s->count < 0 ? 1 : (size_t)s->count;
@@ -325,7 +332,8 @@ strip *strip_make(const func *f)
     v->live = calloc((size_t)f->nbody * (size_t)v->words, sizeof *v->live);
     v->leaves = calloc((size_t)f->nbody, 1);
     v->site = calloc((size_t)f->nbody, sizeof *v->site);
-    if (!v->live || !v->leaves || !v->site || !find_live(v)) {
+    v->read = calloc((size_t)v->nreg + 1, 1);
+    if (!v->live || !v->leaves || !v->site || !v->read || !find_live(v)) {
         strip_free(v);
         return NULL;
     }
@@ -341,5 +349,6 @@ void strip_free(strip *v)
     free(v->live);
     free(v->leaves);
     free(v->site);
+    free(v->read);
     free(v);
 }

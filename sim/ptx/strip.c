@@ -78,25 +78,6 @@ const char *strip_leave(emit *e, int at)
     return kept;
 }
 
-/* Text for one lane, eight times. */
-static void for_each_lane(emit *e, const char *text)
-{
-    for (int lane = 0; lane < LANES; lane++) {
-        fprintf(e->out, "{ ");
-        for (const char *p = text; *p; p++) {
-            if (*p == *LANE)
-                fputc('0' + lane, e->out);
-            else if (*p == *LANE_HALF)
-                fputc('0' + lane / 4, e->out);
-            else if (*p == *LANE_IN)
-                fputc('0' + lane % 4, e->out);
-            else
-                fputc(*p, e->out);
-        }
-        fprintf(e->out, " } ");
-    }
-}
-
 /* The registers that operand `o` names, in turn; e: to take the list apart in. */
 static int registers(emit *e, const char *o, lane_reg **out)
 {
@@ -109,9 +90,34 @@ static int registers(emit *e, const char *o, lane_reg **out)
     return n;
 }
 
+/* A register's lanes as an array; the registers that are read are E, those written W. */
+static void unpack(emit *e, const lane_reg *r, char letter)
+{
+    const char *c = c_of(e, r->name);
+    fprintf(e->out, "_Alignas(32) %s %c%s[8]; ", scalar_of(e, r), letter, c);
+    if (bits_of(r->type) == 64)
+        fprintf(e->out, "memcpy(%c%s, &%s_0, 32); memcpy(%c%s + 4, &%s_1, 32); ", letter, c, c,
+                letter, c, c);
+    else if (bits_of(r->type) == 1)
+        fprintf(e->out, "{ v8i m_ = %s & 1; memcpy(%c%s, &m_, 32); } ", c, letter, c);
+    else
+        fprintf(e->out, "memcpy(%c%s, &%s, sizeof %s); ", letter, c, c, c);
+}
+
+static void pack(emit *e, const lane_reg *r)
+{
+    const char *c = c_of(e, r->name);
+    if (bits_of(r->type) == 64)
+        fprintf(e->out, "memcpy(&%s_0, W%s, 32); memcpy(&%s_1, W%s + 4, 32); ", c, c, c, c);
+    else
+        fprintf(e->out, "memcpy(&%s, W%s, sizeof %s); ", c, c, c);
+    if (bits_of(r->type) == 1) fprintf(e->out, "%s = -%s; ", c, c);
+}
+
 /* An instruction as it is emitted for one thread, for each lane by itself. */
 static void each(emit *e, const stmt *s, int writes)
 {
+    strip *v = e->strip;
     lane_reg *to[8];
     int n = writes ? registers(e, s->arg[0], to) : 0;
     char *text = NULL;
@@ -121,37 +127,22 @@ static void each(emit *e, const stmt *s, int writes)
         refuse(e, "out of memory");
         return;
     }
+    memset(v->read, 0, (size_t)v->nreg);
     e->out = buffer;
-    e->strip->each = 1;
+    v->each = 1;
     if (s->pred)
         fprintf(buffer, "if (%s%s) ", s->negated ? "!" : "", rd(e, s->pred, "pred"));
     fprintf(buffer, "{ ");
     emit_instruction(e, s);
     fprintf(buffer, " }");
     fclose(buffer);
-    e->strip->each = 0;
+    v->each = 0;
     e->out = out;
-    for (int i = 0; i < n; i++) {
-        const char *c = c_of(e, to[i]->name);
-        int wide = bits_of(to[i]->type) == 64;
-        fprintf(out, "%s ", scalar_of(e, to[i]));
-        for (int lane = 0; lane < LANES; lane++)
-            fprintf(out, "W%s_%d = %s%s[%d]%s", c, lane, c,
-                    wide ? (lane < 4 ? "_0" : "_1") : "", wide ? lane % 4 : lane,
-                    lane == LANES - 1 ? "; " : ", ");
-    }
-    for_each_lane(e, text ? text : "");
-    for (int i = 0; i < n; i++) {
-        const char *c = c_of(e, to[i]->name);
-        int wide = bits_of(to[i]->type) == 64, mask = bits_of(to[i]->type) == 1;
-        for (int half = 0; half <= wide; half++) {
-            fprintf(out, "%s%s = (%s){", c, wide ? (half ? "_1" : "_0") : "", vector_of(to[i]));
-            for (int lane = 0; lane < (wide ? 4 : 8); lane++)
-                fprintf(out, mask ? "%s-(W%s_%d != 0)" : "%sW%s_%d", lane ? ", " : "", c,
-                        4 * half + lane);
-            fprintf(out, "}; ");
-        }
-    }
+    for (int i = 0; i < v->nreg; i++)
+        if (v->read[i]) unpack(e, &v->reg[i], 'E');
+    for (int i = 0; i < n; i++) unpack(e, to[i], 'W');
+    fprintf(out, "for (int " LANE " = 0; " LANE " < %d; " LANE "++) { %s } ", LANES, text ? text : "");
+    for (int i = 0; i < n; i++) pack(e, to[i]);
     free(text);
 }
 
@@ -188,8 +179,8 @@ static void flow(emit *e, const stmt *s, int at)
 static void instruction(emit *e, const stmt *s, int at)
 {
     static const char *const flows[] = {"bra", "ret", "exit", "trap"};
-    int store = !strcmp(s->op, "st") || !strcmp(s->op, "red"), memory = store || !strcmp(s->op, "ld") ||
-                                                               !strcmp(s->op, "ldu");
+    int store = !strcmp(s->op, "st") || !strcmp(s->op, "red");
+    int memory = store || !strcmp(s->op, "ldu") || (!strcmp(s->op, "ld") && !has(s, "param"));
     int64_t unused;
     lane_reg *to[8];
     shape widest = EVEN;

@@ -29,14 +29,12 @@ typedef struct strip {
     int words, declared; /* of a row; the last statement that declares registers */
     char *leaves;   /* [nbody]: the strip can end before statement i, its lanes go on one by one */
     uint32_t *site; /* [nbody]: number of the statement's first access */
-    int each;       /* operands are emitted for one lane, LANE standing for its number */
+    int each;       /* operands are emitted for one lane, LANE */
+    char *read;     /* [nreg]: by that */
     int vectors;    /* how many instructions were emitted for all lanes at once */
 } strip;
 
-/* In text emitted for each lane: its number, and that of 64-bit values within their two halves. */
-#define LANE      "\1"
-#define LANE_HALF "\2"
-#define LANE_IN   "\3"
+#define LANE "l_" /* its number, in C */
 
 /* NULL: the kernel cannot run in strips (its threads meet, call, or ask who they are), or no memory.
  * Freed by strip_free. */
