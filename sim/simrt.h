@@ -35,6 +35,7 @@ typedef struct sim_ctx {
     const struct sim_calls *rt;  /* the runner's services */
     uint64_t stack, stack_bytes; /* of the running fiber: .local variables live there */
     int many;                    /* other host threads run blocks of the same grid */
+    uint32_t more;               /* threads of the row behind tid that run at the same time */
     uint64_t clock;              /* goes on with each look at it: the same in every run */
 } sim_ctx;
 

@@ -46,7 +46,7 @@ static int apart(const family *x, const form *f)
 static char *write_module(const family *x, const form *f, size_t n, int spaces)
 {
     size_t room = 65536 + n * 3072, at = 0;
-    char *text = malloc(room), arrays[120];
+    char *text = malloc(room), arrays[160];
     snprintf(arrays, sizeof arrays,
              ".shared .align 16 .b8 common[%d];\n.local .align 16 .b8 own[%d];\n",
              FORM_BLOCK * SCRATCH, SCRATCH);
@@ -184,7 +184,9 @@ static size_t run_forms(const family *x, const form *all, size_t mine, int space
     form *f = malloc((mine + 1) * sizeof *f);
     size_t n = 0;
     ck_assert_ptr_nonnull(f);
-    for (size_t i = 0; i < mine; i++)
+    const char *every = getenv("OOMPROOF_EVERY_FORM"); /* in strips, where that takes minutes */
+    size_t step = in_strips() && !every ? 4 : 1;
+    for (size_t i = 0; i < mine; i += step)
         if (apart(x, &all[i]) == spaces) f[n++] = all[i];
     char *text = write_module(x, f, n, spaces);
     ck_assert_uint_le(n / IN_A_KERNEL, sizeof *host);

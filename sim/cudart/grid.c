@@ -47,8 +47,10 @@ const char *sim_where(const worker *w)
 {
     static __thread char text[160];
     const sim_ctx *c = &w->ctx;
-    snprintf(text, sizeof text, "block (%u,%u,%u) thread (%u,%u,%u)", c->ctaid.x, c->ctaid.y,
-             c->ctaid.z, c->tid.x, c->tid.y, c->tid.z);
+    char x[32];
+    snprintf(x, sizeof x, c->more ? "%u to %u" : "%u", c->tid.x, c->tid.x + c->more);
+    snprintf(text, sizeof text, "block (%u,%u,%u) thread (%s,%u,%u)", c->ctaid.x, c->ctaid.y,
+             c->ctaid.z, x, c->tid.y, c->tid.z);
     return text;
 }
 
@@ -191,6 +193,7 @@ static void run_block(worker *w, uint64_t k)
     const dim3 g = job.grid;
     w->ctx.ctaid =
         (sim_u3){(uint32_t)(k % g.x), (uint32_t)(k / g.x % g.y), (uint32_t)(k / g.x / g.y)};
+    w->ctx.more = 0;
     w->ctx.clock = 0; /* whichever worker runs the block */
     w->started = w->ended = 0;
     w->next_tid = (sim_u3){0, 0, 0};

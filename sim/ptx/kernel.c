@@ -19,11 +19,13 @@ static void strips(FILE *out, const func *k)
             "#ifdef __AVX2__\n"
             "                if (n.x - x >= %d && pay) {\n"
             "                    struct lanes_state S;\n"
+            "                    C->more = %d;\n"
             "                    if (strip(C, base, bytes, delta, (sim_u3){x, y, z}, n, at, of",
-            LANES);
+            LANES, LANES - 1);
     parameters(out, k, ", P%d");
     fprintf(out,
             ", &S)) {\n"
+            "                        C->more = 0;\n"
             "                        strips.left++;\n"
             "                        for (int l = 0; l < %d; l++) {\n"
             "                            C->tid.x = x + l;\n"
@@ -33,7 +35,7 @@ static void strips(FILE *out, const func *k)
     parameters(out, k, ", (char *)args[%d]"); /* P would be in memory if it were told to rest */
     fprintf(out,
             ", &S, l);\n                        }\n                    }\n"
-            "                    x += %d, i += %d;\n                    continue;\n"
+            "                    C->more = 0;\n                    x += %d, i += %d;\n                    continue;\n"
             "                }\n#endif\n",
             LANES - 1, LANES - 1);
 }
