@@ -1,10 +1,12 @@
 /* translated.cu - the same bodies of kernels, translated by the simulated device and built for the
  * host by the same compiler: prints one line a kernel, "name seconds-on-the-device
- * seconds-on-the-host", each the best of 15, in processor time. The host runs them as a loop over
- * threads, without blocks. */
+ * seconds-on-the-host", each the best of 15, in processor time, once the device runs them in strips
+ * of threads (that is when they have run often). The host runs them as a loop over threads, without
+ * blocks. */
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <dlfcn.h>
 
 #define BOTH __host__ __device__ inline
 enum { N = 1 << 20, BODIES = 4000, COLUMNS = 1024 };
@@ -78,6 +80,14 @@ static void compare(const char *name, void (*device)(const float *, float *, int
                     int *dk, const float *x, float *y, int *k)
 {
     double best[2] = {1e9, 1e9};
+    int (*strips)(const void *, unsigned *, unsigned *) =
+        (int (*)(const void *, unsigned *, unsigned *))dlsym(RTLD_DEFAULT, "sim_runs_in_strips");
+    unsigned tried = 0, left = 0;
+    for (double until = now() + 20; strips && !tried && now() < until;) {
+        device<<<N / 256, 256>>>(dx, dy, dk);
+        check(cudaDeviceSynchronize());
+        strips((const void *)device, &tried, &left);
+    }
     for (int round = 0; round < 16; round++) { /* the first compiles */
         double a = now();
         device<<<N / 256, 256>>>(dx, dy, dk);

@@ -112,8 +112,8 @@ typedef struct sim_kernel_info {
     /* all threads of a block, one after the other; NULL: they may have to wait for each other.
      * Either this or entry */
     void (*all)(sim_ctx *c, void **args);
-    /* [2] how many strips of threads were begun of late, and how many of them were ended one by one;
-     * NULL: it does not run in strips */
+    /* [2] how many strips of threads were begun of late, and how many of them were ended one by
+     * one; NULL: it does not run in strips */
     const uint32_t *strips;
 } sim_kernel_info;
 

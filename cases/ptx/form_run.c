@@ -28,11 +28,12 @@ static int in_strips(void)
 /* Threads of a kernel in which one of these occurs never run in strips. */
 static int apart(const family *x, const form *f)
 {
-    static const char *const words[] = {"%at6", "%at7", "shared", "local", ".cc", "addc", "subc",
-                                        "madc", "call", "atom", "bar", "shfl", "vote", "match",
-                                        "redux", "cp.", "mask", "fence", "membar", "nanosleep",
-                                        "alloca", "volatile", "acquire", "release", "relaxed",
-                                        "%clock", "%lane", "%warp", "%globaltimer", "red.", "big"};
+    static const char *const words[] = {
+        "%at6",         "%at7",    "shared",  "local",   ".cc",    "addc",      "subc",
+        "madc",         "call",    "atom",    "bar",     "shfl",   "vote",      "match",
+        "redux",        "cp.",     "mask",    "fence",   "membar", "nanosleep", "alloca",
+        "volatile",     "acquire", "release", "relaxed", "%clock", "%lane",     "%warp",
+        "%globaltimer", "red.",    "big"};
     char code[4096] = "";
     ck_assert_msg(x->code(f, code, sizeof code), "no test of %s", f->name);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -46,7 +47,7 @@ static int apart(const family *x, const form *f)
 static char *write_module(const family *x, const form *f, size_t n, int spaces)
 {
     size_t room = 65536 + n * 3072, at = 0;
-    char *text = malloc(room), arrays[160];
+    char *text = malloc(room), arrays[200];
     snprintf(arrays, sizeof arrays,
              ".shared .align 16 .b8 common[%d];\n.local .align 16 .b8 own[%d];\n",
              FORM_BLOCK * SCRATCH, SCRATCH);
@@ -116,8 +117,8 @@ static void register_module(char *text, size_t kernels, char *host)
     *wrapper = (struct wrapper){0x466243b1, 1, data, NULL};
     void **handle = __cudaRegisterFatBinary(wrapper);
     for (size_t i = 0; i < kernels; i++) {
-        char *name = malloc(16);
-        snprintf(name, 16, "k%zu", i);
+        char *name = malloc(24);
+        snprintf(name, 24, "k%zu", i);
         __cudaRegisterFunction(handle, &host[i], name, name, -1, NULL, NULL, NULL, NULL, NULL);
     }
     __cudaRegisterFatBinaryEnd(handle);

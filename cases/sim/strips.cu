@@ -1,6 +1,6 @@
-/* strips.cu - kernels whose threads run in strips of eight (OOMPROOF_SIM_STRIPS): what they leave is
- * what they leave thread after thread, where lanes part, wrap, collide or fail, and while a kernel
- * is compiled for it beside the program. */
+/* strips.cu - kernels whose threads run in strips of eight (OOMPROOF_SIM_STRIPS): what they leave
+ * is what they leave thread after thread, where lanes part, wrap, collide or fail, and while a
+ * kernel is compiled for it beside the program. */
 extern "C" {
 #include "case.h"
 #include "simdev.h"
@@ -124,10 +124,7 @@ START_TEST(lanes_that_part_are_ended_one_by_one)
         part<<<(N + b - 1) / b, b>>>(dx, dy, n);
         OK(cudaMemcpy(y, dy, sizeof y, cudaMemcpyDeviceToHost));
         for (int i = 0; i < N; i++) {
-            int w = i >= n            ? 0
-                    : x[i] % 3 == 0 ? 105
-                    : x[i] & 1      ? 101 + x[i]
-                                    : 101;
+            int w = i >= n ? 0 : x[i] % 3 == 0 ? 105 : x[i] & 1 ? 101 + x[i] : 101;
             ck_assert_msg(y[i] == w, "blocks of %d, thread %d: %d, not %d", b, i, y[i], w);
         }
         OK(cudaFree(dx));
@@ -181,7 +178,8 @@ END_TEST
 
 START_TEST(blocks_of_three_dimensions_large_parameters_constants)
 {
-    static const dim3 shapes[] = {{8, 8, 4}, {16, 3, 2}, {9, 5, 2}, {3, 8, 8}, {1, 1, 1}, {64, 1, 1}};
+    static const dim3 shapes[] = {{8, 8, 4}, {16, 3, 2}, {9, 5, 2},
+                                  {3, 8, 8}, {1, 1, 1},  {64, 1, 1}};
     struct large p;
     for (int i = 0; i < 20; i++) p.a[i] = i * 0.125;
     p.n = 3;

@@ -185,7 +185,8 @@ int sim_compile_start(sim_compile *c, const sim_ptx *ptx, int kernel, int in_str
 int sim_compile_beside(sim_compile *c, const sim_ptx *ptx, int kernel, const char *folder)
 {
     if (!start(c, ptx, kernel, 1, folder, 0, 1)) return 0;
-    while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR) {}
+    while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR) {
+    }
     return 1;
 }
 

@@ -9,8 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-extern const char sim_simrt_text[], sim_prelude_text[], sim_half_text[],
-    sim_lanes_text[];
+extern const char sim_simrt_text[], sim_prelude_text[], sim_half_text[], sim_lanes_text[];
 
 enum {
     AT_ONCE = 16, /* compilers at a time, at most, however many processors there are */
@@ -23,10 +22,11 @@ static uint64_t module_key(sim_module *m)
     static uint64_t common;
     if (!common)
         common = sim_fnv_text(
-            sim_fnv_text(sim_fnv_text(sim_fnv_text(sim_fnv_text(sim_compile_identity(), sim_ptx_version()),
-                                      sim_simrt_text),
-                         sim_prelude_text),
-            sim_half_text),
+            sim_fnv_text(
+                sim_fnv_text(sim_fnv_text(sim_fnv_text(sim_compile_identity(), sim_ptx_version()),
+                                          sim_simrt_text),
+                             sim_prelude_text),
+                sim_half_text),
             sim_lanes_text);
     if (!m->key) m->key = sim_fnv(common, m->text, m->text_bytes);
     return m->key;
@@ -88,7 +88,8 @@ static int build(sim_function *wanted, int in_strips, const char *folder, int ke
     /* twice as many as processors: behind a long one that is waited for, others start */
     int at_once = sched_getaffinity(0, sizeof set, &set) == 0 ? 2 * CPU_COUNT(&set) : 2, done = 0;
     if (at_once > AT_ONCE) at_once = AT_ONCE;
-    int n = running ? choose(wanted, folder, kept && !in_strips, list) : 0, started = 0, finished = 0;
+    int n = running ? choose(wanted, folder, kept && !in_strips, list) : 0, started = 0,
+        finished = 0;
     for (; finished < n; finished++) { /* first started, first waited for */
         for (; started < n && started - finished < at_once; started++) {
             sim_compile *c = &running[started % at_once];
@@ -97,7 +98,8 @@ static int build(sim_function *wanted, int in_strips, const char *folder, int ke
                 n = started; /* no more of them */
         }
         if (finished == n) break;
-        int ok = finish(&running[finished % at_once], list[finished], in_strips, folder, finished == 0);
+        int ok =
+            finish(&running[finished % at_once], list[finished], in_strips, folder, finished == 0);
         if (finished == 0) done = ok;
     }
     free(running);
@@ -134,7 +136,9 @@ static int find_or_build(sim_function *f, int in_strips)
         sim_object_path(object, folder, f, in_strips);
         if (sim_cache_whole(object) && sim_object_load(f, object)) return 1;
         /* not unlinked: another process may just have put a good one there; the name is replaced */
-        if (access(folder, W_OK) == 0 && build(f, in_strips, folder, 1) && sim_object_load(f, object)) return 1;
+        if (access(folder, W_OK) == 0 && build(f, in_strips, folder, 1) &&
+            sim_object_load(f, object))
+            return 1;
         if (!warned++)
             sim_say("%s cannot be written, so this process compiles its kernels for itself",
                     folder);

@@ -210,7 +210,8 @@ int sim_skips_missing(void); /* OOMPROOF_SIM_NO_PTX=skip */
 /* The kernel compiled and loaded; *info NULL and a message on stderr when it cannot be. */
 cudaError_t sim_jit(sim_function *f);
 /* ---- strips.c ---- */
-int sim_strips_mode(void); /* OOMPROOF_SIM_STRIPS: 0 never, 1 from the first launch on, 2 when it pays */
+int sim_strips_mode(
+    void); /* OOMPROOF_SIM_STRIPS: 0 never, 1 from the first launch on, 2 when it pays */
 void sim_strips(sim_function *f, uint64_t threads); /* that many of f's are about to run */
 
 /* ---- grid.c ---- */

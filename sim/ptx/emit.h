@@ -32,7 +32,8 @@ typedef struct emit {
     int half;         /* something of half.h is used */
     int loops, spins; /* a jump backwards or a call; what a thread could wait with, in a loop */
     uint32_t naccess;
-    uint32_t *site; /* [f->nbody] of the function being emitted: number of a statement's first access */
+    uint32_t
+        *site; /* [f->nbody] of the function being emitted: number of a statement's first access */
     struct strip *strip; /* what is emitted now is for a strip of threads, see strip.h; or NULL */
     const char *reached; /* [m->nfunc] functions in this kernel's C */
     uint64_t local;      /* bytes of .local variables of all functions */
@@ -49,6 +50,7 @@ int bits_of(const char *type);
 int has(const stmt *s, const char *mod);
 /* The instruction is in the list of forms.c; else it is refused. */
 int form_known(emit *e, const stmt *s);
+char *register_name(emit *e, const char *o); /* "%r5" in C */
 /* Operand o as a value of PTX type t. */
 const char *rd(emit *e, const char *o, const char *t);
 /* Statement that stores expression x, of PTX type t, into operand d. */

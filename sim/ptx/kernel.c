@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const char sim_simrt_text[], sim_prelude_text[], sim_half_text[], sim_lanes_text[]; /* embed.c */
+extern const char sim_simrt_text[], sim_prelude_text[], sim_half_text[],
+    sim_lanes_text[]; /* embed.c */
 
 static void parameters(FILE *out, const func *k, const char *spelling)
 {
@@ -35,7 +36,8 @@ static void strips(FILE *out, const func *k)
     parameters(out, k, ", (char *)args[%d]"); /* P would be in memory if it were told to rest */
     fprintf(out,
             ", &S, l);\n                        }\n                    }\n"
-            "                    C->more = 0;\n                    x += %d, i += %d;\n                    continue;\n"
+            "                    C->more = 0;\n                    x += %d, i += %d;\n             "
+            "       continue;\n"
             "                }\n#endif\n",
             LANES - 1, LANES - 1);
 }
@@ -68,10 +70,10 @@ static void runner(FILE *out, const func *k, int apart, int lanes, int in_strips
             "    for (uint32_t z = 0; z < n.z; z++)\n        for (uint32_t y = 0; y < n.y; y++) {\n"
             "            C->tid.y = y, C->tid.z = z;\n%s            for (uint32_t x = 0; x < n.x; "
             "x++, i++) {\n                C->tid.x = x;\n",
-            in_strips ? "#ifdef __AVX2__\n            const int pay = strips_pay(n.x);\n#endif\n" : "");
+            in_strips ? "#ifdef __AVX2__\n            const int pay = strips_pay(n.x);\n#endif\n"
+                      : "");
     if (in_strips) strips(out, k);
-    fprintf(out,
-            "%s                body(C, base, bytes, delta, (sim_u3){x, y, z}, n, at, of",
+    fprintf(out, "%s                body(C, base, bytes, delta, (sim_u3){x, y, z}, n, at, of",
             lanes ? "                C->lane = i & 31, C->warp = i >> 5;\n" : "");
     parameters(out, k, ", P%d");
     fprintf(out, ");\n            }\n        }\n}\n");
@@ -203,14 +205,15 @@ int sim_ptx_emit(const sim_ptx *m, int kernel, int in_strips, FILE *out)
     fclose(text);
     text = NULL;
     shared = (shared + 15) / 16 * 16;
-    fprintf(
-        out,
-        "/* %s, translated from PTX */\n%s\n%s\n%s\n%s%s%s#define KERNEL \"%s\"\n#define SIM_TICKS 4096\n"
-        "enum { DYNAMIC_SHARED = %llu };\n__attribute__((visibility(\"default\"))) uint64_t "
-        "sim_vars[%d];\n",
-        k->name, sim_simrt_text, sim_prelude_text, e.half ? sim_half_text : "",
-        v ? "#ifdef __AVX2__\n" : "", v ? sim_lanes_text : "", v ? "\n#define STRIPS &strips.tried\n#else\n#define STRIPS 0\n#endif\n" : "", k->name,
-        (unsigned long long)shared, e.nused + 1);
+    fprintf(out,
+            "/* %s, translated from PTX */\n%s\n%s\n%s\n%s%s%s#define KERNEL \"%s\"\n#define "
+            "SIM_TICKS 4096\n"
+            "enum { DYNAMIC_SHARED = %llu };\n__attribute__((visibility(\"default\"))) uint64_t "
+            "sim_vars[%d];\n",
+            k->name, sim_simrt_text, sim_prelude_text, e.half ? sim_half_text : "",
+            v ? "#ifdef __AVX2__\n" : "", v ? sim_lanes_text : "",
+            v ? "\n#define STRIPS &strips.tried\n#else\n#define STRIPS 0\n#endif\n" : "", k->name,
+            (unsigned long long)shared, e.nused + 1);
     fwrite(body, 1, body_bytes, out);
     fprintf(out, "static const uint32_t param_bytes[] = {");
     for (int i = 0; i < k->nparam; i++) fprintf(out, "%u, ", k->param[i].bytes);
@@ -228,8 +231,7 @@ int sim_ptx_emit(const sim_ptx *m, int kernel, int in_strips, FILE *out)
             "{SIM_RT_ABI, KERNEL, %s, %llu, %llu, %d, param_bytes, %d, vars, %d, %u, %s, %s};\n",
             apart ? "0" : "entry", (unsigned long long)shared,
             (unsigned long long)(e.local > UINT32_MAX ? UINT32_MAX : e.local), k->nparam, e.nused,
-            e.barriers, e.naccess, apart ? "all" : "0",
-            v ? "STRIPS" : "0");
+            e.barriers, e.naccess, apart ? "all" : "0", v ? "STRIPS" : "0");
     result = ferror(out) ? -1 : e.refused;
 done:
     if (text) fclose(text);

@@ -1,19 +1,10 @@
 /* lanes.c - the common instructions for all lanes of a strip at once, as C's operators on vectors,
  * with the results that arithmetic.c and its neighbours give lane by lane. What is not here is
  * emitted for each lane. */
-#include "strip.h"
 #include "ops.h"
-#include <ctype.h>
+#include "strip.h"
 #include <stdlib.h>
 #include <string.h>
-
-static const char *c_of(emit *e, const char *ptx)
-{
-    char *s = fmt(e, "R%s", ptx);
-    for (char *p = s; *p; p++)
-        if (!isalnum((unsigned char)*p)) *p = '_';
-    return s;
-}
 
 /* The vector type for values of a PTX type. */
 static const char *vector(const char *t)
@@ -37,7 +28,7 @@ const char *lanes_value(emit *e, const char *o, const char *t, int half)
             refuse(e, "operand %s in strips", o);
             return "0";
         }
-        const char *c = c_of(e, r->name);
+        const char *c = register_name(e, r->name);
         return wide ? fmt(e, "((%s)%s_%d)", vector(t), c, half)
                     : fmt(e, "(%s(%s)%s)", *o == '!' ? "~" : "", vector(t), c);
     }
@@ -65,12 +56,15 @@ static void store(emit *e, const char *d, const char *t, int half, const char *x
         refuse(e, "destination %s in strips", d);
         return;
     }
-    const char *c = c_of(e, r->name);
+    const char *c = register_name(e, r->name);
     if (bits_of(t) == 64)
         fprintf(e->out, "%s_%d = (%s)(%s); ", c, half, is_float(r->type) ? "v4d" : "v4q", x);
     else
         fprintf(e->out, "%s = (%s)(%s); ", c,
-                !strcmp(r->type, "pred") ? "v8i" : is_float(r->type) ? "v8f" : "v8u", x);
+                !strcmp(r->type, "pred") ? "v8i"
+                : is_float(r->type)      ? "v8f"
+                                         : "v8u",
+                x);
 }
 
 static int literal_below(const char *o, int most)
@@ -92,7 +86,8 @@ static const char *operation(const stmt *s, const char *t)
     const char *op = s->op;
     int f = is_float(t), b = bits_of(t);
     if (b != 32 && b != 64 && strcmp(t, "pred")) return NULL;
-    if (has(s, "sat") || has(s, "ftz") || has(s, "cc") || has(s, "NaN") || direction(s)) return NULL;
+    if (has(s, "sat") || has(s, "ftz") || has(s, "cc") || has(s, "NaN") || direction(s))
+        return NULL;
     if (!strcmp(op, "add")) return "%1 + %2";
     if (!strcmp(op, "sub")) return "%1 - %2";
     if (!strcmp(op, "mul") && (f || has(s, "lo"))) return "%1 * %2";
@@ -123,7 +118,7 @@ static const char *filled(emit *e, const stmt *s, const char *form, const char *
             continue;
         }
         int i = *++p - '0';
-        const char *x = i >= s->narg ? NULL
+        const char *x = i >= s->narg      ? NULL
                         : shift && i == 2 ? s->arg[2]
                                           : lanes_value(e, s->arg[i], t, half);
         if (!x || n + strlen(x) >= sizeof text) {
@@ -142,8 +137,8 @@ static const char *compared(const char *name, int f)
     static const char *const ints[][2] = {{"eq", "=="}, {"ne", "!="}, {"lt", "<"}, {"le", "<="},
                                           {"gt", ">"},  {"ge", ">="}, {"lo", "<"}, {"ls", "<="},
                                           {"hi", ">"},  {"hs", ">="}};
-    static const char *const floats[][2] = {{"eq", "=="}, {"lt", "<"}, {"le", "<="}, {"gt", ">"},
-                                            {"ge", ">="}, {"neu", "!="}};
+    static const char *const floats[][2] = {{"eq", "=="}, {"lt", "<"},  {"le", "<="},
+                                            {"gt", ">"},  {"ge", ">="}, {"neu", "!="}};
     for (size_t i = 0; i < (f ? sizeof floats / sizeof *floats : sizeof ints / sizeof *ints); i++)
         if (!strcmp(f ? floats[i][0] : ints[i][0], name)) return f ? floats[i][1] : ints[i][1];
     return NULL;
@@ -168,7 +163,8 @@ static int pick(emit *e, const stmt *s, const char *t)
     int wide = bits_of(t) == 64, select = s->op[0] == 's';
     if (bits_of(t) < 32 || s->narg != (select ? 4 : 3) || s->nmod != 1) return 0;
     for (int half = 0; half <= wide; half++) {
-        const char *a = lanes_value(e, s->arg[1], t, half), *b = lanes_value(e, s->arg[2], t, half), *m;
+        const char *a = lanes_value(e, s->arg[1], t, half), *b = lanes_value(e, s->arg[2], t, half),
+                   *m;
         if (!select)
             m = fmt(e, "(%s %s %s)", a, sign_of_max(s), b);
         else if (wide)
@@ -206,7 +202,8 @@ static int convert(emit *e, const stmt *s)
 {
     const char *t = s->mod[s->nmod - 1], *d = s->nmod > 1 ? s->mod[s->nmod - 2] : "";
     const lane_reg *r = strip_reg(e->strip, s->arg[0]);
-    if (has(s, "sat") || has(s, "ftz") || s->nmod < 2 || !r || bits_of(r->type) != bits_of(d)) return 0;
+    if (has(s, "sat") || has(s, "ftz") || s->nmod < 2 || !r || bits_of(r->type) != bits_of(d))
+        return 0;
     if (s->nmod == 2 && bits_of(t) == 32 && bits_of(d) == 64 && !is_float(d)) return widen(e, s);
     if (s->nmod == 2 && bits_of(t) == 64 && bits_of(d) == 32 && !is_float(d) && !is_float(t)) {
         store(e, s->arg[0], "b32", 0,
@@ -243,7 +240,8 @@ static int try_lanes(emit *e, const stmt *s)
         if (is_half(s->mod[i])) return 0;
     if (!ctype(t) || !s->narg) return 0;
     if (!strcmp(s->op, "setp")) return set_predicate(e, s, t);
-    if (!strcmp(s->op, "selp") || ((!strcmp(s->op, "min") || !strcmp(s->op, "max")) && !is_float(t)))
+    if (!strcmp(s->op, "selp") ||
+        ((!strcmp(s->op, "min") || !strcmp(s->op, "max")) && !is_float(t)))
         return pick(e, s, t);
     if (!strcmp(s->op, "cvt")) return convert(e, s);
     if (has(s, "wide")) return widen(e, s);
@@ -323,10 +321,11 @@ int emit_lanes_memory(emit *e, const stmt *s, int at)
     const char *v = is_float(t) ? (bits == 64 ? "v4d" : "v8f") : bits == 64 ? "v4q" : "v8u";
     const char *type = is_float(t) ? t : bits == 64 ? "u64" : "u32";
     if (is == RAMP && stride == bits / 8) {
-        fprintf(e->out,
-                "uint64_t a_ = %s + (uint64_t)%sll; int64_t d_; if (__builtin_expect(!row_at(C, "
-                "base, bytes, delta, a_, %d, %u, &d_), 0)) %s char *p_ = (char *)(a_ + (uint64_t)d_); ",
-                rd(e, name, "u64"), offset, bits / 8, e->strip->site[at], strip_leave(e, at));
+        fprintf(
+            e->out,
+            "uint64_t a_ = %s + (uint64_t)%sll; int64_t d_; if (__builtin_expect(!row_at(C, "
+            "base, bytes, delta, a_, %d, %u, &d_), 0)) %s char *p_ = (char *)(a_ + (uint64_t)d_); ",
+            rd(e, name, "u64"), offset, bits / 8, e->strip->site[at], strip_leave(e, at));
         for (int half = 0; half <= (bits == 64); half++) {
             const char *place = fmt(e, "*(%s_at *)(p_ + %d)", v, 32 * half);
             if (load)

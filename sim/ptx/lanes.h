@@ -104,7 +104,8 @@ HOT v8f sqrt8(v8f a)
 #endif
 }
 
-/* ---- addresses: as ga_ in prelude.h, for all lanes at once; what is not plain ends the strip ---- */
+/* ---- addresses: as ga_ in prelude.h, for all lanes at once; what is not plain ends the strip ----
+ */
 /* Eight accesses of n bytes side by side, the first at a: are they plain, and how far off? */
 HOT int row_at(sim_ctx *C, uint64_t base, uint64_t bytes, int64_t delta, uint64_t a, uint32_t n,
                uint32_t site, int64_t *off)
@@ -134,8 +135,8 @@ HOT int lanes_at(sim_ctx *C, uint64_t base, uint64_t bytes, int64_t delta, v4q a
     const int k = n > 1 ? __builtin_ctz(n) : 0;
     if (bytes) {
         *off = delta;
-        if (__builtin_expect(!__builtin_ia32_movmskpd256((v4d)(beyond(a, base, bytes, k) |
-                                                               beyond(b, base, bytes, k))),
+        if (__builtin_expect(!__builtin_ia32_movmskpd256(
+                                 (v4d)(beyond(a, base, bytes, k) | beyond(b, base, bytes, k))),
                              1))
             return 1;
     }
@@ -144,8 +145,7 @@ HOT int lanes_at(sim_ctx *C, uint64_t base, uint64_t bytes, int64_t delta, v4q a
     return near->room && !(near->from & (n - 1)) &&
            !__builtin_ia32_movmskpd256((v4d)(beyond(a, near->from, near->room, 0) |
                                              beyond(b, near->from, near->room, 0))) &&
-           !__builtin_ia32_movmskpd256(
-               (v4d)(((a | b) & b4q(n - 1)) != b4q(0)));
+           !__builtin_ia32_movmskpd256((v4d)(((a | b) & b4q(n - 1)) != b4q(0)));
 }
 
 /* Do strips pay? Those that end early cost twice; looked at again now and then. */

@@ -59,16 +59,16 @@ static const char *special(emit *e, const char *o)
         if ((size_t)(dot - o) == strlen(ids[i][0]) && !strncmp(o, ids[i][0], (size_t)(dot - o)) &&
             dot[1] && strchr("xyz", dot[1]) && !dot[2])
             return fmt(e,
-                       !e->f->entry                                          ? "C->%s.%c"
+                       !e->f->entry                                         ? "C->%s.%c"
                        : e->strip && e->strip->each && !strcmp(o, "%tid.x") ? "(%s.%c + " LANE ")"
-                                                                             : "%s.%c",
+                                                                            : "%s.%c",
                        ids[i][1], dot[1]);
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         if (!strcmp(o, plain[i][0])) return plain[i][1];
     return NULL;
 }
 
-static char *register_name(emit *e, const char *o)
+char *register_name(emit *e, const char *o)
 {
     char *name = fmt(e, "R%s", o);
     for (char *p = name; *p; p++)

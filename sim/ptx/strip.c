@@ -1,20 +1,12 @@
-/* strip.c - the kernel once more, for a strip of threads at once. Registers that are the same in all
- * lanes stay scalars, ramps are the first lane's, others are vectors. Where lanes would part (a
+/* strip.c - the kernel once more, for a strip of threads at once. Registers that are the same in
+ * all lanes stay scalars, ramps are the first lane's, others are vectors. Where lanes would part (a
  * branch, an access that is not plain, a ramp that wraps) the strip ends: its registers go to a
- * struct, and `rest`, the kernel for one thread with an entry at each such place, ends each lane. */
+ * struct, and `rest`, the kernel for one thread with an entry at each such place, ends each lane.
+ */
 #define _GNU_SOURCE
 #include "strip.h"
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char *c_of(emit *e, const char *ptx)
-{
-    char *s = fmt(e, "R%s", ptx);
-    for (char *p = s; *p; p++)
-        if (!isalnum((unsigned char)*p)) *p = '_';
-    return s;
-}
 
 static const char *vector_of(const lane_reg *r)
 {
@@ -36,7 +28,7 @@ static void declare(emit *e, const char *zero)
 {
     for (int i = 0; i < e->strip->nreg; i++) {
         const lane_reg *r = &e->strip->reg[i];
-        const char *c = c_of(e, r->name);
+        const char *c = register_name(e, r->name);
         if (r->shape != APART)
             fprintf(e->out, "    %s %s%s;\n", scalar_of(e, r), c, zero ? " = 0" : "");
         else if (bits_of(r->type) == 64)
@@ -60,7 +52,7 @@ const char *strip_leave(emit *e, int at)
     fprintf(out, "{ S->at = %d; ", at);
     for (int i = 0; i < e->strip->nreg; i++) {
         const lane_reg *r = &e->strip->reg[i];
-        const char *c = c_of(e, r->name);
+        const char *c = register_name(e, r->name);
         if (!strip_live(e->strip, at, i)) continue;
         if (r->shape == APART && bits_of(r->type) == 64)
             fprintf(out, "S->%s_0 = %s_0; S->%s_1 = %s_1; ", c, c, c, c);
@@ -93,7 +85,7 @@ static int registers(emit *e, const char *o, lane_reg **out)
 /* A register's lanes as an array; the registers that are read are E, those written W. */
 static void unpack(emit *e, const lane_reg *r, char letter)
 {
-    const char *c = c_of(e, r->name);
+    const char *c = register_name(e, r->name);
     fprintf(e->out, "_Alignas(32) %s %c%s[8]; ", scalar_of(e, r), letter, c);
     if (bits_of(r->type) == 64)
         fprintf(e->out, "memcpy(%c%s, &%s_0, 32); memcpy(%c%s + 4, &%s_1, 32); ", letter, c, c,
@@ -106,7 +98,7 @@ static void unpack(emit *e, const lane_reg *r, char letter)
 
 static void pack(emit *e, const lane_reg *r)
 {
-    const char *c = c_of(e, r->name);
+    const char *c = register_name(e, r->name);
     if (bits_of(r->type) == 64)
         fprintf(e->out, "memcpy(&%s_0, W%s, 32); memcpy(&%s_1, W%s + 4, 32); ", c, c, c, c);
     else
@@ -130,8 +122,7 @@ static void each(emit *e, const stmt *s, int writes)
     memset(v->read, 0, (size_t)v->nreg);
     e->out = buffer;
     v->each = 1;
-    if (s->pred)
-        fprintf(buffer, "if (%s%s) ", s->negated ? "!" : "", rd(e, s->pred, "pred"));
+    if (s->pred) fprintf(buffer, "if (%s%s) ", s->negated ? "!" : "", rd(e, s->pred, "pred"));
     fprintf(buffer, "{ ");
     emit_instruction(e, s);
     fprintf(buffer, " }");
@@ -141,7 +132,8 @@ static void each(emit *e, const stmt *s, int writes)
     for (int i = 0; i < v->nreg; i++)
         if (v->read[i]) unpack(e, &v->reg[i], 'E');
     for (int i = 0; i < n; i++) unpack(e, to[i], 'W');
-    fprintf(out, "for (int " LANE " = 0; " LANE " < %d; " LANE "++) { %s } ", LANES, text ? text : "");
+    fprintf(out, "for (int " LANE " = 0; " LANE " < %d; " LANE "++) { %s } ", LANES,
+            text ? text : "");
     for (int i = 0; i < n; i++) pack(e, to[i]);
     free(text);
 }
@@ -153,8 +145,9 @@ static void guard(emit *e, const stmt *s, int at)
     int sign;
     if (!strip_extends(s, &sign) || strip_shape(e->strip, s->arg[1], &stride) != RAMP) return;
     const char *c = sign ? "int32_t" : "uint32_t";
-    fprintf(e->out, "{ int64_t f_ = (%s)%s, l_ = f_ + %lldll; if (__builtin_expect(l_ != (%s)l_, 0)) %s } ", c,
-            rd(e, s->arg[1], "u32"), (long long)(stride * (LANES - 1)), c, strip_leave(e, at));
+    fprintf(e->out,
+            "{ int64_t f_ = (%s)%s, l_ = f_ + %lldll; if (__builtin_expect(l_ != (%s)l_, 0)) %s } ",
+            c, rd(e, s->arg[1], "u32"), (long long)(stride * (LANES - 1)), c, strip_leave(e, at));
 }
 
 static void flow(emit *e, const stmt *s, int at)
@@ -169,7 +162,7 @@ static void flow(emit *e, const stmt *s, int at)
         return;
     }
     fprintf(e->out, "    { uint32_t m_ = lanes_set(%s%s); if (m_ == 255) { ", s->negated ? "~" : "",
-            c_of(e, s->pred));
+            register_name(e, s->pred));
     stmt all = *s;
     all.pred = NULL;
     emit_statement(e, &all);
@@ -250,7 +243,7 @@ static void rest(emit *e)
         fprintf(e->out, "    case %d: ", at);
         for (int i = 0; i < v->nreg; i++) {
             const lane_reg *r = &v->reg[i];
-            const char *c = c_of(e, r->name);
+            const char *c = register_name(e, r->name);
             if (!strip_live(v, at, i)) continue;
             if (r->shape == RAMP)
                 fprintf(e->out, "%s = S->%s + (%s)(%lldll * l); ", c, c, scalar_of(e, r),
@@ -290,7 +283,8 @@ void emit_strip(emit *e)
     declare(e, NULL);
     fprintf(e->out, "};\n");
     head(e, "int", "strip", ", struct lanes_state *S");
-    fprintf(e->out, "    uint32_t ticks = SIM_TICKS; unsigned carry = 0;\n    (void)ticks; (void)carry;\n");
+    fprintf(e->out,
+            "    uint32_t ticks = SIM_TICKS; unsigned carry = 0;\n    (void)ticks; (void)carry;\n");
     declare(e, " = {0}");
     for (int i = 0; i < f->nbody; i++) {
         const stmt *s = &f->body[i];
@@ -304,9 +298,11 @@ void emit_strip(emit *e)
     fprintf(e->out, "    return 0;\n}\n\n");
     e->strip = NULL;
     head(e, "__attribute__((noinline)) void", "rest", ", const struct lanes_state *S, int l");
-    fprintf(e->out, "    uint32_t ticks = SIM_TICKS; unsigned carry = 0;\n    (void)ticks; (void)carry;\n");
+    fprintf(e->out,
+            "    uint32_t ticks = SIM_TICKS; unsigned carry = 0;\n    (void)ticks; (void)carry;\n");
     for (int i = 0; i < v->nreg; i++)
-        fprintf(e->out, "    %s %s = 0;\n", scalar_of(e, &v->reg[i]), c_of(e, v->reg[i].name));
+        fprintf(e->out, "    %s %s = 0;\n", scalar_of(e, &v->reg[i]),
+                register_name(e, v->reg[i].name));
     e->strip = v;
     rest(e);
     e->strip = NULL;

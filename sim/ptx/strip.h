@@ -1,5 +1,5 @@
-/* strip.h - a kernel for a strip of LANES threads of a row at once: what shape.c finds out about its
- * registers, what strip.c and lanes.c emit by that. */
+/* strip.h - a kernel for a strip of LANES threads of a row at once: what shape.c finds out about
+ * its registers, what strip.c and lanes.c emit by that. */
 #ifndef SIM_PTX_STRIP_H
 #define SIM_PTX_STRIP_H
 #include "emit.h"
@@ -36,8 +36,8 @@ typedef struct strip {
 
 #define LANE "l_" /* its number, in C */
 
-/* NULL: the kernel cannot run in strips (its threads meet, call, or ask who they are), or no memory.
- * Freed by strip_free. */
+/* NULL: the kernel cannot run in strips (its threads meet, call, or ask who they are), or no
+ * memory. Freed by strip_free. */
 strip *strip_make(const func *f);
 void strip_free(strip *v);
 lane_reg *strip_reg(const strip *v, const char *name); /* NULL: no register of that name */
@@ -47,8 +47,8 @@ int strip_live(const strip *v, int statement, int reg);
 shape strip_shape(const strip *v, const char *operand, int64_t *stride);
 /* The shape that an instruction gives its destination. */
 shape strip_result(const strip *v, const stmt *s, int64_t *stride);
-/* The width in bits that a ramp is extended from, 0: it is not; a guard must see that no lane wraps.
- * sign: it is extended by its sign */
+/* The width in bits that a ramp is extended from, 0: it is not; a guard must see that no lane
+ * wraps. sign: it is extended by its sign */
 int strip_extends(const stmt *s, int *sign);
 
 /* Functions `strip` and `rest` of the kernel, in C; e->strip is set, site numbers are known. */
