@@ -102,7 +102,7 @@ static void instruction(text *t)
         "prmt.b32 %%r%u, %%r%u, %%r%u, %%r%u;",    "mad.lo.u64 %%rd%u, %%rd%u, %%rd%u, %%rd%u;"};
 #define OF(list) list[draw(sizeof list / sizeof *list)]
     unsigned a = any(), b = any(), c = any(), d = any();
-    if (!draw(12)) say(t, "@%s%%p%u ", draw(2) ? "!" : "", any());
+    if (!draw(6)) say(t, "@%s%%p%u ", draw(2) ? "!" : "", any());
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
     switch (draw(5)) {
