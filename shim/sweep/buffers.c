@@ -34,7 +34,13 @@ static int nscratch;
 API void op_buffer(const char *name, const void *p, size_t bytes, int on_device, int type,
                    double tolerance)
 {
-    if (!op_sweep || nbuffers == OP_BUFFERS) return;
+    if (!name || (!p && bytes)) {
+        op_sweep_note("oomproof_buffer", name ? "its address is NULL: it is not compared"
+                                              : "its name is NULL: it is told as (no name)");
+        if (name) return;
+        name = "(no name)";
+    }
+    if (!op_sweep || nbuffers == OP_BUFFERS || (!p && bytes)) return;
     if (type == 's') {
         if (nscratch < 64) scratch[nscratch].p = p, scratch[nscratch++].bytes = bytes;
         return;

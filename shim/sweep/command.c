@@ -358,7 +358,9 @@ int op_sweep_command(int argc, char **argv)
     s->nresults = 0; /* of what a resumed sweep found the points are not known yet */
     code = begin(&o, s, &t);
     s->nresults = had;
+    *s->note = 0;
     if (code == 0) code = reference(s, stats, &o);
+    fputs(s->note, stderr);
     if (code == 0 && !op_stopped && o.point > s->npoints)
         code = op_usage("--point: the step has fewer fault points", "");
     if (code == 0 && !op_stopped) {

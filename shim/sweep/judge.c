@@ -154,8 +154,14 @@ static void judge(op_result *r, const op_step_summary *s)
         if (!oom && s->splits) end(r, OP_V_SWALLOWED, "split, though it was no out-of-memory");
         uint64_t most = op_sweep->begin_live > op_sweep->reference_live ? op_sweep->begin_live
                                                                         : op_sweep->reference_live;
-        if (part && oom && op_live_now(&op_runtime_live) > most)
-            end(r, OP_V_LEAK, "it failed, and holds more device bytes than before it");
+        uint64_t held = op_live_now(&op_runtime_live);
+        /* a context that is dead frees nothing, nor does a call that was made to fail */
+        int could_free = r->fault != OP_FAULT_STICKY && !op_sweep_failed_a_free();
+        if (part && could_free && held > most) {
+            snprintf(why, sizeof why, "it failed, and holds %llu device bytes more than before it",
+                     (unsigned long long)(held - most));
+            end(r, OP_V_LEAK, why);
+        }
         if (part && !op_buffers_of_part(r, 1, 0)) end(r, OP_V_DRIFT, NULL);
         end(r, OP_V_REFUSED, "");
     }
@@ -220,6 +226,11 @@ API void op_step_begin(void)
 
 API void op_part_begin(const char *name)
 {
+    if (!name) {
+        op_sweep_note("oomproof_part_begin",
+                      "the name is NULL: the part is not swept; give the one of --part");
+        return;
+    }
     if (op_sweep && *op_sweep->part && !strcmp(name, op_sweep->part)) begin();
 }
 
@@ -230,17 +241,30 @@ API void op_sample(uint64_t points)
 
 static void ended(const op_step_summary *s);
 
-static const op_step_summary nothing_said; /* of a program that gives NULL */
+/* Of a program that gives NULL. */
+static const op_step_summary *none(const char *function)
+{
+    static const op_step_summary zeros;
+    op_sweep_note(function,
+                  "the summary is NULL: neither lost points, retries nor a step that failed can be "
+                  "judged; give an oomproof_step");
+    return &zeros;
+}
 
 API void op_part_end(const char *name, const op_step_summary *s)
 {
-    if (!s) s = &nothing_said;
+    if (!name) {
+        op_sweep_note("oomproof_part_end",
+                      "the name is NULL: the part does not end; give that of its beginning");
+        return;
+    }
+    if (!s) s = none("oomproof_part_end");
     if (op_sweep && *op_sweep->part && !strcmp(name, op_sweep->part)) ended(s);
 }
 
 API void op_step_end(const op_step_summary *s)
 {
-    if (!s) s = &nothing_said;
+    if (!s) s = none("oomproof_step_end");
     op_trace_step(&(op_step_event){.points = (uint64_t)s->points,
                                    .trained = (uint64_t)s->trained,
                                    .dropped = (uint64_t)s->dropped,

@@ -70,6 +70,7 @@ static int whole(const char *name, const char *s, int lo, int hi, int *out)
 static int part(char *s, op_sweep_options *o)
 {
     char *colon = strchr(s, ':');
+    if (o->part) return op_usage("--part was given already; one sweep is of one part: ", s) == 0;
     if (colon) *colon = 0;
     o->part = s;
     if (!*s || strlen(s) >= sizeof((op_sweep_file *)0)->part || s[strcspn(s, " '\"\\")])

@@ -27,6 +27,7 @@ static struct {
     int depth;         /* forks above this process */
     int began;         /* the step, in which it is */
     int calm;          /* it takes no more faults */
+    int unfreed;       /* a call that frees was failed by it */
     int claimed; /* 1: it is the process that is swept; -1: another one is; 0: not yet known */
     op_result *mine;
     pid_t child[64];
@@ -357,7 +358,7 @@ static int wanted_second(int i, const op_call *c)
     return 1;
 }
 
-int op_sweep_point(const op_call *c)
+static int at_point(const op_call *c)
 {
     if (S.calm || !op_sweep_in_step() || !op_sweep_claim()) return 0;
     op_sweep_enter();
@@ -397,6 +398,18 @@ int op_sweep_point(const op_call *c)
         return 0;
     default: return 0;
     }
+}
+
+int op_sweep_point(const op_call *c)
+{
+    int fails = at_point(c);
+    if (fails && strstr(op_table[c->id].name, "Free")) S.unfreed = 1;
+    return fails;
+}
+
+int op_sweep_failed_a_free(void)
+{
+    return S.unfreed;
 }
 
 void op_sweep_rule(const op_call *c, op_rule *out)

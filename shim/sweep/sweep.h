@@ -114,6 +114,7 @@ typedef struct op_sweep_file {
     char folder[512];
     char asked[3072]; /* options and command, as words for a shell: a resumed sweep has the same */
     /* written by the reference */
+    char note[1200];     /* of op_sweep_note */
     int npoints, marked; /* marked: the program marks its steps */
     uint64_t reference_live, reference_state;
     uint64_t begin_live, peak_live; /* of the step */
@@ -157,12 +158,16 @@ void op_sweep_rule(const op_call *c, op_rule *out);
  * child. */
 void op_sweep_enter(void);
 void op_sweep_end_process(op_verdict v, const char *why) __attribute__((noreturn));
-void op_sweep_calm(void);     /* no more faults in this process */
-void op_sweep_wait_all(void); /* for the children of this process */
+void op_sweep_calm(void);         /* no more faults in this process */
+int op_sweep_failed_a_free(void); /* a fault of this process was at a call that frees */
+void op_sweep_wait_all(void);     /* for the children of this process */
 void op_sweep_forget_points(void);
 /* ---- place.c: where this process writes what it would else write over (oomproof_folder) ---- */
 void op_sweep_own_place(const op_result *r); /* a copy of its parent's, for the run of r */
 op_result *op_sweep_result(void);            /* of this process; NULL: it has taken no fault */
+
+/* ---- notes.c ---- */
+void op_sweep_note(const char *function, const char *text);
 
 /* ---- budget.c ---- */
 /* Budgets from "nothing more fits" to "all fits": half of them evenly, the rest where two

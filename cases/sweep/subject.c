@@ -1,0 +1,74 @@
+/* subject.c - subject HOW: a program that marks its step, or a part of it, and goes wrong in one
+ * way after a failure. */
+#include "oomproof.h"
+#include <cuda_runtime_api.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *how;
+static int is(const char *name)
+{
+    return !strcmp(how, name);
+}
+
+static float scores[4] = {1, 2, 3, 4};
+static char state[8] = "state";
+
+/* 512 bytes there and back; again after a failure, if it is an out-of-memory. */
+static int work(oomproof_step *s)
+{
+    void *p = NULL;
+    s->points = 1;
+    for (s->attempts = 1; s->attempts < 3; s->attempts++) {
+        cudaError_t e = cudaMalloc(&p, 512);
+        if (e == cudaSuccess) e = cudaMemcpy(p, scores, sizeof scores, cudaMemcpyHostToDevice);
+        if (e == cudaSuccess) {
+            if (cudaFree(p) != cudaSuccess) return s->failed = 1, s->exit_code = 1;
+            s->trained = 1;
+            return 0;
+        }
+        cudaGetLastError();
+        if (is("exits") || is("exits-silently") || is("exits-0")) {
+            if (is("exits")) fprintf(stderr, "subject: error: %s\n", cudaGetErrorName(e));
+            exit(is("exits-0") ? 0 : 3);
+        }
+        if (p && !is("leaks")) cudaFree(p);
+        p = NULL;
+        if (is("off")) scores[2] += 0.5f;
+        if (is("differs")) state[3] ^= 6;
+        if (is("prints")) printf("another line\n");
+        if (e != cudaErrorMemoryAllocation) return s->failed = 1, s->exit_code = 1;
+        s->retries++;
+        if (!is("prints")) oomproof_retry(s, sizeof *s);
+    }
+    return s->failed = 1, s->exit_code = 1;
+}
+
+int main(int argc, char **argv)
+{
+    oomproof_step s = {0};
+    how = argc > 1 ? argv[1] : "";
+    int part = argc > 2;
+    cudaFree(NULL);
+    if (is("nameless")) {
+        oomproof_buffer(NULL, scores, sizeof scores, 0, 'f', 0);
+        oomproof_part_begin(NULL);
+        oomproof_part_end(NULL, NULL);
+    }
+    oomproof_buffer("scores", scores, sizeof scores, 0, 'f', 1e-4);
+    oomproof_buffer("state", state, sizeof state, 0, 'b', 0);
+    if (part)
+        oomproof_part_begin(argv[2]);
+    else
+        oomproof_step_begin();
+    int bad = work(&s);
+    printf("done\n");
+    if (part)
+        oomproof_part_end(argv[2], is("nameless") ? NULL : &s);
+    else
+        oomproof_step_end(is("nameless") ? NULL : &s);
+    return bad;
+}
