@@ -18,7 +18,7 @@ static float scores[4] = {1, 2, 3, 4};
 static char state[8] = "state";
 
 /* 512 bytes there and back; again after a failure, if it is an out-of-memory. */
-static int work(oomproof_step *s)
+static __attribute__((noinline)) int work(oomproof_step *s)
 {
     void *p = NULL;
     s->points = 1;

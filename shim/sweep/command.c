@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "launch.h"
 #include "scratch.h"
+#include "sweep/again.h"
 #include "sweep/ended.h"
 #include "sweep/outputs.h"
 #include "sweep/plan.h"
@@ -195,39 +196,6 @@ static int proved(op_sweep_file *s, const op_sweep_options *o)
 }
 
 /* ---- all of it ---- */
-static void join(char *out, size_t room, char *const *words)
-{
-    size_t n = 0;
-    for (; *words && n + 4 < room; words++) {
-        int plain = **words && !(*words)[strcspn(*words, " \t\n'\"\\$&|;<>()*?[]#~")];
-        n += (size_t)snprintf(out + n, room - n, plain ? "%s%s" : "%s'%s'", n ? " " : "", *words);
-    }
-}
-
-/* What a repetition needs besides its point and its command. */
-static void options_again(const op_sweep_options *o, char *out, size_t room)
-{
-    const struct {
-        const char *name, *value;
-    } given[] = {{" --sim-memory '", o->memory},
-                 {" --faults '", o->faults},
-                 {" --calls '", o->calls},
-                 {" --site '", o->site},
-                 {" --compare '", o->compare}};
-    size_t n = (size_t)snprintf(out, room, "oomproof sweep --device %s --%s%s%s%d",
-                                o->sim ? "sim" : "gpu", o->part ? "part " : "step ",
-                                o->part ? o->part : "", o->part ? ":" : "", o->step);
-    for (size_t i = 0; i < sizeof given / sizeof *given && n < room; i++)
-        if (given[i].value)
-            n += (size_t)snprintf(out + n, room - n, "%s%s'", given[i].name, given[i].value);
-    const char *before = " --kinds ";
-    for (int k = 0; k < OP_FAULTS && n < room; k++)
-        if (o->kinds >> k & 1 && o->kinds != 1 << OP_FAULT_OOM) {
-            n += (size_t)snprintf(out + n, room - n, "%s%s", before, op_fault_text[k]);
-            before = ",";
-        }
-}
-
 static void *share(const char *path, size_t bytes)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -329,8 +297,8 @@ int op_sweep_command(int argc, char **argv)
         if (!o.keep) op_scratch_remove(folder);
         return 7;
     }
-    join(command, sizeof command, o.command);
-    options_again(&o, again, sizeof again);
+    op_again_command(command, sizeof command, o.command);
+    op_again_options(again, sizeof again, &o);
     snprintf(asked, sizeof asked, "%s --shard %d/%d%s --budgets %d --sample %d -- %s", again,
              o.shard + 1, o.shards, o.pairs ? " --pairs" : "", o.budgets, o.sample, command);
     if (o.resume && (code = op_plan_resume(s, asked, folder))) return code;

@@ -69,13 +69,18 @@ static int whole(const char *name, const char *s, int lo, int hi, int *out)
 /* NAME or NAME:N, in place. */
 static int part(char *s, op_sweep_options *o)
 {
-    char *colon = strchr(s, ':');
+    char *colon = strrchr(s, ':');
     if (o->part) return op_usage("--part was given already; one sweep is of one part: ", s) == 0;
-    if (colon) *colon = 0;
+    if (colon && colon[1] && !colon[1 + strspn(colon + 1, "0123456789")]) {
+        if (!whole("part NAME:N", colon + 1, 1, 1 << 30, &o->step)) return 0;
+        *colon = 0;
+    }
     o->part = s;
-    if (!*s || strlen(s) >= sizeof((op_sweep_file *)0)->part || s[strcspn(s, " '\"\\")])
-        return op_usage("--part: not the name of a part: ", s) == 0;
-    return !colon || whole("part NAME:N", colon + 1, 1, 1 << 30, &o->step);
+    for (const char *p = s; *p; p++)
+        if ((unsigned char)*p < ' ') return op_usage("--part: a control character in: ", s) == 0;
+    if (!*s || strlen(s) >= sizeof((op_sweep_file *)0)->part)
+        return op_usage("--part: the name of a part has 1 to 63 bytes, not: ", s) == 0;
+    return 1;
 }
 
 /* "oom,status": bits of them; 0 and a message. */

@@ -295,7 +295,10 @@ static int fork_at(int point, op_mode mode, op_fault fault, const op_call *c)
     int first = S.depth ? S.mine->point : point;
     if (op_sweep->most_findings && findings() >= op_sweep->most_findings) return 0;
     op_result *r = new_result(first, S.depth ? point : -1, mode, fault);
-    if (S.depth) snprintf(r->second_site, sizeof r->second_site, "%s", c->site);
+    if (S.depth) {
+        snprintf(r->second_site, sizeof r->second_site, "%s", c->site);
+        op_stack_text(r->second_frames, sizeof r->second_frames, OP_FRAMES, 1);
+    }
     return fork_for(r, mode);
 }
 
@@ -335,7 +338,8 @@ static void note_point(int i, int kinds, const op_call *c)
     p->size = c->size;
     p->id = (int)c->id;
     p->kinds = kinds;
-    op_stack_text(p->stack, sizeof p->stack);
+    op_stack_text(p->stack, sizeof p->stack, 64, 0);
+    op_stack_text(p->frames, sizeof p->frames, OP_FRAMES, 1);
     p->nth_at_site = 1;
     for (int k = 0; k < i; k++)
         if (op_sweep->point[k].id == p->id && !strcmp(op_sweep->point[k].site, p->site))

@@ -10,7 +10,7 @@
 #define OP_SWEEP_H
 #include "stats.h"
 
-enum { OP_POINTS = 16384, OP_RESULTS = 32768, OP_STATES = 16384, OP_BUFFERS = 2048 };
+enum { OP_POINTS = 16384, OP_RESULTS = 32768, OP_STATES = 16384, OP_BUFFERS = 2048, OP_FRAMES = 4 };
 
 struct CUstream_st; /* a stream of CUDA */
 typedef enum op_role { OP_NO_SWEEP, OP_REFERENCE, OP_WALKER, OP_SINGLE } op_role;
@@ -64,8 +64,9 @@ typedef struct op_point {
     uint64_t size;
     int id; /* op_id */
     int nth_at_site;
-    int kinds;       /* bit of each op_fault that it can have */
-    char stack[320]; /* of the reference run: op_stack_text */
+    int kinds;        /* bit of each op_fault that it can have */
+    char stack[320];  /* of the reference run: op_stack_text */
+    char frames[224]; /* its first few, with their modules */
 } op_point;
 
 typedef struct op_result {
@@ -83,7 +84,7 @@ typedef struct op_result {
     double measure; /* largest distance of a compared buffer, in its own measure */
     char worst[64]; /* that buffer */
     char why[200];  /* of a finding: what differed first */
-    char second_site[96];
+    char second_site[96], second_frames[224];
 } op_result;
 
 typedef struct op_step_summary {
@@ -98,7 +99,7 @@ typedef struct op_sweep_file {
     uint64_t calls[OP_FAULTS]
                   [(OP_CALLS + 63) / 64]; /* bits of those that are points of each kind */
     int modes[OP_FAULTS];                 /* bit of each op_mode; 0: the kind is not asked for */
-    char part[24]; /* a part of this name is swept (op_part_begin); "": a step */
+    char part[64]; /* a part of this name is swept (op_part_begin); "": a step */
     int step;      /* which of them, from 1 */
     int jobs, timeout_s, prune, pairs, by_site;
     int single_point;  /* OP_SINGLE */
