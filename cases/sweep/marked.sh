@@ -15,6 +15,21 @@ swept 1 "state was changed: 1 of its 8 bytes, the first at 3" ++ --once --part w
 swept 1 "  stack: work (sweep_subject) < main (sweep_subject)" ++ --once --junit "$dir/junit" -- "$prog" off
 grep -q "stack: work (sweep_subject) &#60; main (sweep_subject)" "$dir/junit" || { echo "no stack in the JUnit:"; cat "$dir/junit"; bad=1; }
 swept 1 "  stack of the second: work (sweep_subject) < main (sweep_subject)" ++ --pairs --once --part work -- "$prog" off work
+# one that ends within its step: what cannot be recovered may, by a message and a code
+for way in "" --no-fork; do
+    swept 1 "FINDING state drift" "a transient out-of-memory was not recovered: ended within its step with exit code 3" \
+        "1 once: state drift" "1 persistent: refused cleanly" ++ $way -- "$prog" exits
+    swept 0 "2 status once: refused cleanly" "2 sticky once: refused cleanly" "0 findings" \
+        ++ $way --kinds status,sticky --calls 'cudaM*' -- "$prog" exits
+    swept 1 "FINDING swallowed" "with exit code 3, and said nothing" ++ $way --status --calls 'cudaMe*' -- "$prog" exits-silently
+    swept 1 "FINDING swallowed" "with exit code 0, as if it were done" ++ $way --status --calls 'cudaMe*' -- "$prog" exits-0
+    swept 1 "FINDING swallowed" "retried, though it was no out-of-memory; then ended within its part" \
+        ++ $way --part work --status --calls 'cudaMe*' -- "$prog" retries-exits work
+    # what a program that marks its steps printed is compared where a command for it is given
+    swept 0 "1 once: recovered exactly" "0 findings" ++ $way --once -- "$prog" prints
+    swept 1 "FINDING state drift" "what it printed until the step ended is not right" ++ $way --once --compare cmp -- "$prog" prints
+    swept 0 "1 once: recovered exactly" "0 findings" ++ $way --once --compare cmp -- "$prog" right
+done
 # any name of a part, and the line that repeats a finding can be pasted
 for name in 'a b' "it's" 'x;touch hurt' '$(touch hurt)' 'q"uote' 'n:3' '`touch hurt`'; do
     swept 1 "FINDING state drift" ++ --once --part "$name:1" -- "$prog" off "$name"

@@ -31,6 +31,7 @@ static __attribute__((noinline)) int work(oomproof_step *s)
             return 0;
         }
         cudaGetLastError();
+        if (is("retries-exits")) oomproof_retry(s, sizeof *s), exit(3);
         if (is("exits") || is("exits-silently") || is("exits-0")) {
             if (is("exits")) fprintf(stderr, "subject: error: %s\n", cudaGetErrorName(e));
             exit(is("exits-0") ? 0 : 3);
@@ -64,6 +65,7 @@ int main(int argc, char **argv)
         oomproof_part_begin(argv[2]);
     else
         oomproof_step_begin();
+    printf("begun\n");
     int bad = work(&s);
     printf("done\n");
     if (part)

@@ -313,7 +313,7 @@ int op_sweep_command(int argc, char **argv)
     s->marked = o.part != NULL;
     s->jobs = o.jobs;
     s->timeout_s = o.timeout;
-    s->prune = o.prune && o.fork;
+    s->prune = o.prune && o.fork && !o.compare; /* a pruned run has not printed all */
     s->pairs = o.pairs;
     s->by_site = o.by_site;
     s->then = o.then;

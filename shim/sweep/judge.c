@@ -93,9 +93,9 @@ API void op_retry(const void *state, size_t bytes)
         char why[200];
         snprintf(why, sizeof why, "more than %lld attempts, which is the bound",
                  (long long)most_attempts);
-        r->retries = tries;
         end(r, OP_V_UNBOUNDED, why);
     }
+    if (r) r->retries++;
     if (!r || retried++ || !op_sweep->prune) return;
     op_counters_from(r, 1); /* what comes after it may be taken over from another run */
     /* the future of a state also depends on which faults are still to come */
@@ -129,6 +129,7 @@ static void end(op_result *r, op_verdict v, const char *why)
         v = OP_V_DRIFT;
     }
     op_sweep_wait_all();
+    fflush(NULL); /* what it printed is compared */
     if (r->state && r->inherited < 0) {
         r->verdict = v;
         remember(r->state, r);

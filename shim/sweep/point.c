@@ -240,7 +240,10 @@ static void become_child(op_result *r, op_mode mode)
     S.always = mode == OP_PERSISTENT;
     S.budgeted = mode == OP_BUDGET;
     S.depth++;
-    if (S.role == OP_SINGLE) r->out_at = lseek(1, 0, SEEK_CUR);
+    if (S.role == OP_SINGLE) {
+        fflush(NULL); /* what it said before its fault is not its answer to it */
+        r->out_at = lseek(1, 0, SEEK_CUR);
+    }
     op_judge_again();
     op_counters_from(r, 0);
     sigaction(SIGALRM, &a, NULL);
