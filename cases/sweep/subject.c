@@ -3,6 +3,7 @@
 #include "oomproof.h"
 #include <cuda_runtime_api.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,12 +18,46 @@ static int is(const char *name)
 static float scores[4] = {1, 2, 3, 4};
 static char state[8] = "state";
 
+/* ---- another thread, which does what it is asked for ---- */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static int asked, answered;
+
+static void *answer(void *unused)
+{
+    pthread_mutex_lock(&lock);
+    for (;;) {
+        while (answered == asked) pthread_cond_wait(&changed, &lock);
+        answered = asked;
+        pthread_cond_broadcast(&changed);
+    }
+    return unused;
+}
+
+static void ask(void)
+{
+    pthread_mutex_lock(&lock);
+    asked++;
+    pthread_cond_broadcast(&changed);
+    while (answered != asked) pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+}
+
+/* Goes on when the fourth run of the sweep has come to its fault. */
+static void wait_for_others(void)
+{
+    char path[800];
+    snprintf(path, sizeof path, "%s/../3.out", oomproof_folder());
+    while (access(path, F_OK) != 0) sched_yield();
+}
+
 /* 512 bytes there and back; again after a failure, if it is an out-of-memory. */
-static __attribute__((noinline)) int work(oomproof_step *s)
+static __attribute__((noinline)) int work(oomproof_step *s, int first)
 {
     void *p = NULL;
     s->points = 1;
     for (s->attempts = 1; s->attempts < 3; s->attempts++) {
+        if (is("threads")) ask();
         cudaError_t e = cudaMalloc(&p, 512);
         if (e == cudaSuccess) e = cudaMemcpy(p, scores, sizeof scores, cudaMemcpyHostToDevice);
         if (e == cudaSuccess) {
@@ -31,6 +66,10 @@ static __attribute__((noinline)) int work(oomproof_step *s)
             return 0;
         }
         cudaGetLastError();
+        if (is("spins"))
+            for (volatile int i = 0;; i = 1 - i) continue;
+        if (is("waits")) pause();
+        if (is("others") && first) wait_for_others();
         if (is("retries-exits")) oomproof_retry(s, sizeof *s), exit(3);
         if (is("exits") || is("exits-silently") || is("exits-0")) {
             if (is("exits")) fprintf(stderr, "subject: error: %s\n", cudaGetErrorName(e));
@@ -44,6 +83,7 @@ static __attribute__((noinline)) int work(oomproof_step *s)
         if (e != cudaErrorMemoryAllocation) return s->failed = 1, s->exit_code = 1;
         s->retries++;
         if (!is("prints")) oomproof_retry(s, sizeof *s);
+        if (is("dies")) abort();
     }
     return s->failed = 1, s->exit_code = 1;
 }
@@ -54,6 +94,8 @@ int main(int argc, char **argv)
     how = argc > 1 ? argv[1] : "";
     int part = argc > 2;
     cudaFree(NULL);
+    pthread_t thread;
+    if (is("threads") && pthread_create(&thread, NULL, answer, NULL) != 0) return 2;
     if (is("nameless")) {
         oomproof_buffer(NULL, scores, sizeof scores, 0, 'f', 0);
         oomproof_part_begin(NULL);
@@ -66,7 +108,8 @@ int main(int argc, char **argv)
     else
         oomproof_step_begin();
     printf("begun\n");
-    int bad = work(&s);
+    int bad = work(&s, 1);
+    for (int i = 0; i < 4 && (is("others") || is("dies")); i++) bad |= work(&s, 0);
     printf("done\n");
     if (part)
         oomproof_part_end(argv[2], is("nameless") ? NULL : &s);

@@ -45,8 +45,10 @@ const char op_sweep_help[] =
     "steps)\n"
     "  --keep-going     all points, whatever is found (so it is); --max-findings N: no more after "
     "N\n"
-    "  --jobs N         runs at a time (processors)\n"
-    "  --timeout S      of one run, after its fault (60)\n"
+    "  --jobs N         runs at a time (processors; on a card 1)\n"
+    "  --timeout S      processor time of one run after its fault (60, or 50 times what the run "
+    "without\n"
+    "                   faults took, if that is more)\n"
     "  --json FILE --junit FILE --html FILE\n"
     "  --keep FOLDER    keep what the runs printed\n"
     "  --resume FOLDER  go on with a sweep that was stopped, from the folder that it was to "
@@ -166,9 +168,7 @@ int op_sweep_read_options(int argc, char **argv, op_sweep_options *o)
     op_rule rules[OP_MAX_RULES];
     char rest;
     int c, seed = 1, stepped = 0;
-    *o = (op_sweep_options){
-        .device = "auto", .step = 1, .shards = 1, .fork = 1, .prune = 1, .timeout = 60};
-    o->jobs = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
+    *o = (op_sweep_options){.device = "auto", .step = 1, .shards = 1, .fork = 1, .prune = 1};
     while ((c = getopt_long(argc, argv, "+h", table, NULL)) != -1) switch (c) {
         case 'd': o->device = optarg; break;
         case 'f': o->faults = optarg; break;
@@ -269,5 +269,8 @@ int op_sweep_read_options(int argc, char **argv, op_sweep_options *o)
         return op_usage("no command to sweep; after the options comes -- and the command", "");
     o->command = argv + optind;
     if (!o->sim) o->fork = 0; /* a driver does not survive a fork */
+    if (!o->jobs)             /* on a card they would take each other's memory */
+        o->jobs = o->sim && sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
+    if (o->jobs > 64) o->jobs = 64;
     return 0;
 }
