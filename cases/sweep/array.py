@@ -116,7 +116,7 @@ def main():
         return len(want - covered) > 0 or len({tuple(row.values()) for row in full}) != most - left_out
     if sys.argv[1] == "told":
         print(f"settings.product_I_of_96: all {len(product())} combinations of the trainer's settings, a part of them each; of the fault points "
-              f"of a combination {POINTS}, drawn by its number and SEED (1). One: ctest --test-dir build -R settings.product_1_of_96")
+              f"of a combination {POINTS}, drawn by its number and SEED (1). One: ctest --test-dir build -R 'settings.product_1_of_96$'")
         return 0
     if len(sys.argv) == 2:
         for number, row in enumerate(rows):
