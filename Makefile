@@ -12,6 +12,7 @@ test: build
 
 torture: build
 	@cmake --build build --target mutants
+	@python3 cases/sweep/array.py told
 	@ctest --test-dir build -L torture -j2 --output-on-failure
 
 demo: build

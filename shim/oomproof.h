@@ -174,7 +174,7 @@ static inline void oomproof_reference(int (*fn)(void *user), void *user)
 }
 
 /* How a step went. bound: the most attempts there may be, 0: none is known. NULL for a summary is
- * one of zeros. */
+ * one of zeros, and said to be wrong. */
 typedef struct oomproof_step {
     int64_t points, trained, dropped, attempts, bound, retries, splits;
     int failed, exit_code; /* the step failed; the exit code that it leads to */
@@ -192,11 +192,11 @@ static inline void oomproof_step_end(const oomproof_step *s)
  * same. Parts do not overlap steps. */
 static inline void oomproof_part_begin(const char *name)
 {
-    if (op_part_begin && name) op_part_begin(name);
+    if (op_part_begin) op_part_begin(name);
 }
 static inline void oomproof_part_end(const char *name, const oomproof_step *s)
 {
-    if (op_part_end && name) op_part_end(name, (const struct op_step_summary *)s);
+    if (op_part_end) op_part_end(name, (const struct op_step_summary *)s);
 }
 
 /* A fast hash of 64 bits, for states. */

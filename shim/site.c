@@ -299,7 +299,7 @@ void op_site_let_go(void)
     pthread_mutex_unlock(&lock);
 }
 
-void op_stack_text(char *text, size_t bytes)
+void op_stack_text(char *text, size_t bytes, int most, int files)
 {
     void *address[64];
     Dl_info self, info;
@@ -310,15 +310,17 @@ void op_stack_text(char *text, size_t bytes)
     op_calm calm;
     op_calm_begin(&calm);
     pthread_mutex_lock(&lock);
-    for (int i = 0; i < n && !last; i++) {
+    for (int i = 0; i < n && !last && most > 0; i++) {
         uint64_t start;
         /* the address before: a call may be the last thing in its function */
         if (!dladdr((char *)address[i] - 1, &info) || info.dli_fbase == self.dli_fbase) continue;
         module *m = module_at(&info);
         const char *f = m ? function_at(m, (char *)address[i] - 1, &start) : "";
         last = !strcmp(f, "main");
-        char one[160];
-        if (*f)
+        char one[200];
+        if (*f && files)
+            snprintf(one, sizeof one, "%s%.80s (%.63s)", used ? " < " : "", f, m->name);
+        else if (*f)
             snprintf(one, sizeof one, "%s%.120s", used ? " < " : "", f);
         else if (m && start)
             snprintf(one, sizeof one, "%s%.30s:+0x%llx", used ? " < " : "", m->name,
@@ -329,6 +331,7 @@ void op_stack_text(char *text, size_t bytes)
         if (used + more >= bytes) break;
         memcpy(text + used, one, more + 1);
         used += more;
+        most--;
     }
     pthread_mutex_unlock(&lock);
     op_calm_end(&calm);

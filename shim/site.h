@@ -9,8 +9,9 @@
 const char *op_site_of(void *caller, void *frame);
 
 /* The functions that led here, the innermost first, "a < b < main": without the shim's own, without
- * what lies above main, as many as there is room for. Slow; thread-safe. */
-void op_stack_text(char *text, size_t bytes);
+ * what lies above main, as many as there is room for, and no more than most. files: with the file
+ * of each, "a (libx.so) < main (program)". Slow; thread-safe. */
+void op_stack_text(char *text, size_t bytes, int most, int files);
 
 /* Around a fork: no other thread is within the tables, in the child either. */
 void op_site_hold(void);

@@ -40,6 +40,14 @@ with tempfile.TemporaryDirectory() as d:
     want("E</i> recovered exactly: the step ended as the run that never failed" in page, "the letters are explained")
     want("Made with" in page and "C compiler" in page and "Made from 2 files" in page, "the surroundings")
 
+    # what was swept has its name
+    run, page, md = report(put("p.json", sweep(good + [result(0, "budget", budget=512)], part="validate <b>", marked=True)))
+    for text in ("10 calls of the part validate &lt;b&gt; that can fail", "Every fault point of the part validate &lt;b&gt;, failed</h2>",
+                 "The part validate &lt;b&gt; ran on 1 smaller card"):
+        want(text in page and "training step" not in text, f"the page of a part says \"{text}\"")
+    run, page, md = report(put("p.json", sweep(good, part="", marked=False)))
+    want("10 calls of the program that can fail" in page, "the page of a program that marks no step")
+
     # shards of one sweep are one; another sweep is another
     run, page, md = report(put("1.json", sweep(good[:10])), put("2.json", sweep(good[10:])), put("3.json", sweep(good, "else")))
     want("merged from 2 parts" in page and page.count(">Every fault point of a step, failed: train (oom)</h2>") == 1 and

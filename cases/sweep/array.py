@@ -1,12 +1,16 @@
 """array.py - sweeps of the trainer over its settings: every pair of values of two settings occurs in some row (make test),
-or every combination (make torture; there, what is swept and what is learnt take turns instead of multiplying the rest).
+or every combination that there is (make torture). Of a row's fault points a share is tried: in make test every so manieth,
+in make torture some that are drawn by SEED (1) and the row's number; with SEED=2 others.
 
   array.py pairs|all            one line a row: number and settings
   array.py pairs|all N BUILD    sweeps row N; exit code of the sweep
   array.py pairs|all I/N BUILD  sweeps every N-th row from the I-th; 1 when one of them has a finding
-  array.py check                every pair is in the rows"""
+  array.py told                 what make torture tries of it
+  array.py check                every pair is in the rows, and every combination in the product"""
 import itertools
+import math
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -29,6 +33,7 @@ IMPOSSIBLE = {("fault", fault, "part", "checkpoint") for fault in ("shape-nan", 
 LEARNING = {"plain": [], "sgd": ["--optimizer", "sgd", "--schedule", "onecycle", "--lr", "0.01"],
             "loss": ["--label-smoothing", "0.1", "--class-weights", "inverse", "--dropout", "0.3"]}
 NAMES = list(SETTINGS)
+POINTS = 4  # of each row of the product
 
 
 def pairs_of(row):
@@ -61,13 +66,12 @@ def pairwise():
 
 
 def product():
-    *others, parts, turns = SETTINGS.values()
-    rows = [dict(zip(NAMES, (*values, parts[i % len(parts)], turns[i // len(parts) % len(turns)])))
-            for i, values in enumerate(itertools.product(*others))]
-    return [{**row, "part": "step"} if pairs_of(row) & IMPOSSIBLE else row for row in rows]
+    rows = (dict(zip(NAMES, values)) for values in itertools.product(*SETTINGS.values()))
+    return [row for row in rows if not pairs_of(row) & IMPOSSIBLE]
 
 
-def sweep(row, number, shards, build):
+def sweep(row, points, build):
+    """points: the options that choose some of them."""
     env = dict(os.environ)
     program, *amp = row["program"].split()
     options = {"oom": [], "status": ["--status", "--calls", "*"], "sticky": ["--sticky", "--calls", "cuda*"],
@@ -79,8 +83,8 @@ def sweep(row, number, shards, build):
         env["OOMPROOF_SIM_PRESSURE"] = "20:1GiB,60:3GiB"
     if row["streams"] == "lazy":
         env["OOMPROOF_SIM_STREAMS"] = "lazy"
-    if row["fault"] != "budgets":
-        options += ["--shard", f"{number % shards + 1}/{shards}"]
+    if row["fault"] != "budgets" and row["part"] != "checkpoint":  # which has few points
+        options += points
     place, extra = tempfile.mkdtemp(), []
     if row["part"] == "validate":
         extra = ["--val", "rooms:2,max=2500"]
@@ -88,7 +92,6 @@ def sweep(row, number, shards, build):
     if row["part"] == "checkpoint":
         extra = ["--checkpoint", os.path.join(place, "file"), "--checkpoint-every", "1"]
         options += ["--part", "checkpoint"] + ([] if "--calls" in options else ["--calls", "*"])
-        options = options[:options.index("--shard")] + options[options.index("--shard") + 2:]  # it has few points
     command = [os.path.join(build, "bin/oomproof"), "sweep", "--device", "sim", "--sim-memory", memory, *options, "--",
                os.path.join(build, "bin", program), "train", *amp, "--data", "rooms:2,max=900", "--batch", "2", "--steps", "2",
                "--quiet", "--norm", row["norm"], "--allocator", row["allocator"], "--split", row["split"], "--convs",
@@ -101,24 +104,41 @@ def sweep(row, number, shards, build):
 
 
 def main():
-    rows = pairwise() if sys.argv[1] != "all" else product()
+    everything = sys.argv[1] == "all"
+    rows = product() if everything else pairwise()
     if sys.argv[1] == "check":
         covered = set().union(*map(pairs_of, rows))
-        want = every_pair()
-        print(f"{len(rows)} rows, {len(want)} pairs, {len(want - covered)} of them missing")
-        return len(want - covered) > 0
+        want, full = every_pair(), product()
+        most = math.prod(map(len, SETTINGS.values()))
+        left_out = sum(most // len(SETTINGS[p[0]]) // len(SETTINGS[p[2]]) for p in IMPOSSIBLE)
+        print(f"{len(rows)} rows, {len(want)} pairs, {len(want - covered)} of them missing; the product: {len(full)} rows, of {most} "
+              f"combinations {left_out} cannot be")
+        return len(want - covered) > 0 or len({tuple(row.values()) for row in full}) != most - left_out
+    if sys.argv[1] == "told":
+        print(f"settings.product_I_of_96: all {len(product())} combinations of the trainer's settings, a part of them each; of the fault points "
+              f"of a combination {POINTS}, drawn by its number and SEED (1). One: ctest --test-dir build -R 'settings.product_1_of_96$'")
+        return 0
     if len(sys.argv) == 2:
         for number, row in enumerate(rows):
             print(number, *row.values())
         return 0
     first, _, step = sys.argv[2].partition("/")
-    numbers = range(int(first) - 1, len(rows), int(step)) if step else [int(first)]
-    bad = []
+    order = list(range(len(rows)))
+    if everything:
+        random.Random(1).shuffle(order)  # each shard has some of all, and takes as long as any other
+    numbers = order[int(first) - 1::int(step)] if step else [int(first)]
+    seed, bad = int(os.environ.get("SEED", "1")), []
+    if everything:
+        print(f"{len(numbers)} of the {len(rows)} combinations; of the fault points of each, {POINTS} that are drawn by SEED={seed}", flush=True)
     for number in numbers:
-        # the pairs are quick: a part of the points each
-        shards = {"oom": 6, "status": 150, "sticky": 100, "shape-nan": 8, "budgets": 1}[rows[number]["fault"]]
-        code = sweep(rows[number], number, shards, sys.argv[3])
-        if code == 4 and rows[number]["allocator"] != "direct":
+        row = rows[number]
+        if everything:
+            points = ["--sample", str(POINTS), "--seed", str((seed * len(rows) + number) % 2 ** 30)]
+        else:
+            shards = {"oom": 6, "status": 150, "sticky": 100, "shape-nan": 8, "budgets": 1}[row["fault"]]
+            points = ["--shard", f"{number % shards + 1}/{shards}"]
+        code = sweep(row, points, sys.argv[3])
+        if code == 4 and row["allocator"] != "direct":
             print("row", number, "has nothing to fail: its blocks are kept from before the step")
             code = 0
         if code:

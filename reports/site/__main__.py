@@ -33,7 +33,7 @@ def parts(i, links):
     """[(id, title, what it shows, its markup)]: a section each; what there is nothing for is missing."""
     out = []
     for k, (s, title) in enumerate(zip(i.sweeps, sweeps.titles(i.sweeps))):
-        out.append((f"s{k}", title, "Each call that can fail in one step of the program was made to fail; every such "
+        out.append((f"s{k}", title, f"Each call that can fail in {sweeps.subject(s, 'step of the program')} was made to fail; every such "
                     "run was compared, number by number, with the run that never failed.", sweeps.section(s, k)))
     for k, log in enumerate(i.logs):
         out.append((f"t{k}", "Training on a card that is too small", "A training run in which batches did not fit: what was tried for each, "

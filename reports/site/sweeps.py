@@ -19,6 +19,13 @@ MEANS = {  # what shim/sweep/sweep.h says of each finding
 WORDS = {"once": "fails once", "persistent": "fails, and all later ones", "budget": "a smaller card"}
 
 
+def subject(sweep, step="step"):
+    """What was swept, in words: a step, unless it says otherwise."""
+    if sweep.get("part"):
+        return f"the part {sweep['part']}"
+    return "the program" if sweep.get("marked") is False else f"a {step}"
+
+
 def letters(results):
     """Letters of one site in one mode, equal neighbours counted when there are many."""
     out, runs = [], []
@@ -109,7 +116,7 @@ def picture(results, name):
     legend = "".join(f"<li><i class='c {letter}'>{letter}</i> {esc(v)}: {esc(means)}</li>" for v, (letter, _, means) in
                      VERDICTS.items() if letter in present)
     legend += "<li><i class='c X'>X</i> a finding: something was not as it must be</li>" if "X" in present else ""
-    return (f"<p class=hint>Each column is one call that can fail, in the order of the step; from the top: {rows}. "
+    return (f"<p class=hint>Each column is one call that can fail, in the order in which they come; from the top: {rows}. "
             "<span class=js>Choose one for its call stack and the command that repeats it; arrow keys move on.</span></p>"
             f"<ul class=legend>{legend}</ul>" + "".join(out))
 
@@ -153,7 +160,7 @@ def budgets(sweep):
                    f'fill:currentColor">{letter}</text></g>')
     rows = [[f"{number(r['budget']) / 1048576:.1f} MiB", (r.get("verdict"), mark(r.get("verdict"))[1]), r.get("retries"), r.get("splits"),
              f"{number(r.get('dropped')):,}"] for r in of]
-    return ("<h3>The same step on smaller cards</h3><p class=what>Here no single call fails: the whole step runs on less and less memory. "
+    return ("<h3>The same on smaller cards</h3><p class=what>Here no single call fails: all of it runs on less and less memory. "
             f"At the left ({low / 1048576:.1f} MiB) nothing fits beside the parameters, at the right ({high / 1048576:.1f} MiB) all of it "
             f"does.</p><div class='scroll wide'><svg viewBox='0 0 900 56' role=img aria-label='verdict by budget'>{''.join(out)}</svg></div>{SIDEWAYS}<details><summary>As a table"
             "</summary>" + table(["memory", "verdict", "retries", "splits", "points left out"], rows) + "</details>")
@@ -219,12 +226,12 @@ def section(sweep, index=0):
 def titles(sweeps):
     """One title, or where there are several sweeps one each, by program and faults."""
     if len(sweeps) == 1:
-        return ["Every fault point of a step, failed"]
+        return [f"Every fault point of {subject(sweeps[0])}, failed"]
     out = []
     for s in sweeps:
         program = next((os.path.basename(w) for w in str(s.get("command", "")).split() if "=" not in w), "")
         kinds = ", ".join(sorted({str(r.get("fault")) for r in s["results"]}))
-        out.append(f"Every fault point of a step, failed: {program}" + (f" ({kinds})" if kinds else ""))
+        out.append(f"Every fault point of {subject(s)}, failed: {program}" + (f" ({kinds})" if kinds else ""))
     return out
 
 

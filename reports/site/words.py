@@ -2,6 +2,7 @@
 from checks import alone
 from page import count, esc, number
 from proofs import whole
+from sweeps import subject
 from training import cost
 
 GOOD, BAD, NONE = "✓", "✗", "–"
@@ -18,7 +19,7 @@ def of_sweep(s):
         ways = len({(r.get("fault"), r.get("mode")) for r in results})
         how = f"in {ways} way{'s' if ways != 1 else ''}" if len(results) == points * ways else "not each in all ways"
         of, owed = number(s.get("fault_points")), max(0, number(s.get("asked")) - sum(map(alone, results)))
-        text = (f"{points:,}{f' of {of:,}' if of > points else ''} calls of a training step that can fail were made to fail, {how}: "
+        text = (f"{points:,}{f' of {of:,}' if of > points else ''} calls of {subject(s, 'training step')} that can fail were made to fail, {how}: "
                 f"{len(results):,} runs{f'; {owed:,} runs that were asked for are missing' if owed else ''}. {exact:,} ended as if nothing had failed")
         text += f", {loss:,} left out points that could not fit, by name" if loss else ""
         text += f", {refused:,} stopped with the cause" if refused else ""
@@ -29,8 +30,9 @@ def of_sweep(s):
     budgets = [r for r in s["results"] if "budget" in r]
     if budgets:
         bad = len([f for f in s["findings"] if "budget" in f])
-        out.append((BAD if bad else GOOD, f"The same step ran on {len(budgets)} smaller cards, down to one on which nothing fits: "
-                    f"{bad or 'none'} went wrong."))
+        what = subject(s, "training step")
+        out.append((BAD if bad else GOOD, f"{what[0].upper() + what[1:]} ran on {len(budgets)} smaller cards, down to one on which nothing "
+                    f"fits: {bad or 'none'} went wrong."))
     return out
 
 

@@ -38,7 +38,7 @@ int op_sweep_budgets(void)
         uint64_t step = (hi - lo) / (uint64_t)(first - 1) / GRAIN * GRAIN;
         if (op_sweep_fork_budget(i == first - 1 ? hi : lo + (uint64_t)i * step)) return 1;
     }
-    op_sweep_wait_all();
+    op_children_wait(0);
     op_result **r = calloc((size_t)n, sizeof *r);
     for (int have = first; r && have < n; have++) {
         for (int i = 0; i < have; i++) r[i] = &op_sweep->result[from + i];
@@ -49,7 +49,7 @@ int op_sweep_budgets(void)
             free(r);
             return 1;
         }
-        op_sweep_wait_all();
+        op_children_wait(0);
     }
     free(r);
     return 0;

@@ -34,7 +34,13 @@ static int nscratch;
 API void op_buffer(const char *name, const void *p, size_t bytes, int on_device, int type,
                    double tolerance)
 {
-    if (!op_sweep || nbuffers == OP_BUFFERS) return;
+    if (!name || (!p && bytes)) {
+        op_sweep_note("oomproof_buffer", name ? "its address is NULL: it is not compared"
+                                              : "its name is NULL: it is told as (no name)");
+        if (name) return;
+        name = "(no name)";
+    }
+    if (!op_sweep || nbuffers == OP_BUFFERS || (!p && bytes)) return;
     if (type == 's') {
         if (nscratch < 64) scratch[nscratch].p = p, scratch[nscratch++].bytes = bytes;
         return;
@@ -212,6 +218,29 @@ int op_buffers_compare(op_result *r, int exact, int *same)
     return ok;
 }
 
+/* Of a part, which must be the same in every bit: what is off, and by how much. */
+static void say_by_how_much(op_result *r, const struct buffer *b, const char *copy,
+                            const char *wanted, int written)
+{
+    const char *how = written ? "differs" : "was changed";
+    size_t first = 0, many = 0;
+    for (size_t i = b->bytes; copy && i--;)
+        if (copy[i] != wanted[i]) first = i, many++;
+    if (!copy)
+        snprintf(r->why, sizeof r->why, "%.63s cannot be read", b->name);
+    else if (b->type == 'b')
+        snprintf(r->why, sizeof r->why, "%.63s %s: %zu of its %zu bytes, the first at %zu", b->name,
+                 how, many, b->bytes, first);
+    else {
+        size_t each = b->type == 'd' ? 8 : 4;
+        double d = distance(copy, wanted, b->type, b->bytes / each, 0);
+        note_worst(r, b, d);
+        snprintf(r->why, sizeof r->why,
+                 "%.63s %s: off by %.3g (bound 0), first at number %zu of %zu", b->name, how, d,
+                 first / each, b->bytes / each);
+    }
+}
+
 int op_buffers_of_part(op_result *r, int failed, int lost)
 {
     size_t bytes, at = 0;
@@ -224,9 +253,7 @@ int op_buffers_of_part(op_result *r, int failed, int lost)
         int as_before = copy && !memcmp(copy, start + at, b->bytes);
         ok = written ? lost || (failed && as_before) || (copy && !memcmp(copy, ref + at, b->bytes))
                      : as_before;
-        if (!ok)
-            snprintf(r->why, sizeof r->why, written ? "%.63s differs" : "%.63s was changed",
-                     b->name);
+        if (!ok) say_by_how_much(r, b, copy, written ? ref + at : start + at, written);
         free(copy);
     }
     if (start) munmap(start, bytes);

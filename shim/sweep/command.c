@@ -3,55 +3,23 @@
 #define _GNU_SOURCE
 #include "launch.h"
 #include "scratch.h"
+#include "sweep/again.h"
 #include "sweep/ended.h"
 #include "sweep/outputs.h"
 #include "sweep/plan.h"
+#include "sweep/runs.h"
 #include "sweep/stop.h"
 #include "table.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* ---- runs ---- */
-static char root[4096], shared_path[600], stats_path[600];
-static char taken_path[600]; /* there once a process is the one that is swept */
-
-static pid_t start(const op_sweep_options *o, const char *out)
-{
-    pid_t pid = fork();
-    if (pid) return pid;
-    char path[700];
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* who would judge it? */
-    op_stop_child();
-    op_environment(root, o->sim, o->memory, o->faults, stats_path, shared_path);
-    unsetenv("OOMPROOF_RECORD"); /* a ring for each of a thousand runs helps nobody */
-    unsetenv("OOMPROOF_TRACE");
-    snprintf(path, sizeof path, "%s.out", out);
-    unlink(taken_path);
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    snprintf(path, sizeof path, "%s.err", out);
-    int err = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    if (fd >= 0) dup2(fd, 1);
-    if (err >= 0) dup2(err, 2);
-    execvp(o->command[0], o->command);
-    fprintf(stderr, "oomproof: error: %s cannot be started: %s\n", o->command[0], strerror(errno));
-    _exit(127);
-}
+static op_places at;
 
 static void show_file(const char *base, const char *what)
 {
@@ -79,10 +47,12 @@ static int intercepted(const op_stats *stats)
 static int reference(op_sweep_file *s, const op_stats *stats, const op_sweep_options *o)
 {
     char out[600];
+    double used = 0;
     s->role = OP_REFERENCE;
     snprintf(out, sizeof out, "%s/reference", s->folder);
-    int status = op_stop_wait(start(o, out), 0);
+    int status = op_run_whole(s, o, &at, "reference", &used);
     if (op_stopped) return 0;
+    if (!o->timeout) s->timeout_s = 50 * used > 60 ? (int)(50 * used) : 60;
     if (!WIFEXITED(status) || WEXITSTATUS(status)) {
         show_file(out, "the run without faults failed:");
         return WIFEXITED(status) && WEXITSTATUS(status) == 2 ? 2 : 5;
@@ -101,78 +71,36 @@ static int reference(op_sweep_file *s, const op_stats *stats, const op_sweep_opt
     return 0;
 }
 
-/* One run, for point k (from 0) or, with -1, for the budget that was asked for. */
-static void by_run(op_sweep_file *s, const op_sweep_options *o, int k, op_mode mode, op_fault fault)
+static int too_many(void)
 {
-    char out[600];
-    int i = s->nresults;
-    s->single_point = k;
-    s->single_mode = mode;
-    s->single_fault = fault;
-    s->single_budget = o->budget;
-    s->single_passed = 0;
-    s->role = OP_SINGLE;
-    snprintf(out, sizeof out, "%s/single", s->folder);
-    int status = op_stop_wait(start(o, out), o->timeout * 2);
-    if (op_stopped) {
-        s->nresults = i;
-        return;
-    }
-    if (s->nresults == i) { /* it never came to its fault */
-        s->result[s->nresults++] = (op_result){.point = k,
-                                               .status = status,
-                                               .second = -1,
-                                               .mode = mode,
-                                               .fault = fault,
-                                               .verdict = OP_V_UNFIRED,
-                                               .inherited = -1};
-        return;
-    }
-    op_result *r = &s->result[i];
-    r->status = status;
-    if (status == -1)
-        r->verdict = OP_V_HANG;
-    else if (WIFSIGNALED(status)) {
-        r->verdict = OP_V_CRASH;
-        snprintf(r->why, sizeof r->why, "signal %d (%s)", WTERMSIG(status),
-                 strsignal(WTERMSIG(status)));
-    } else
-        op_judge_ended(s, o, r, status, "single");
-}
-
-static int enough(const op_sweep_file *s)
-{
-    int n = 0;
-    for (int i = 0; i < s->nresults; i++) n += op_verdict_finding[s->result[i].verdict];
-    return s->most_findings && n >= s->most_findings;
-}
-
-/* Points from .. to - 1, each in a run of its own. */
-static void by_runs(op_sweep_file *s, const op_sweep_options *o, int from, int to)
-{
-    for (int k = from; k < to; k++)
-        for (int run = 0; run < 2 * OP_FAULTS && (k - from) % o->shards == o->shard; run++) {
-            int fault = run / 2, mode = run % 2;
-            if ((o->mode_of[fault] >> mode & 1) && (s->point[k].kinds >> fault & 1) && !enough(s) &&
-                !op_stopped && !(s->skip[k] & OP_RUN(fault, mode)))
-                by_run(s, o, k, (op_mode)mode, (op_fault)fault);
-        }
+    fprintf(stderr, "oomproof: error: more than %d runs in one sweep; take --shard I/N\n",
+            OP_RESULTS);
+    return 7;
 }
 
 static int by_forking(op_sweep_file *s, const op_sweep_options *o)
 {
     char out[600];
+    double used;
     s->role = OP_WALKER;
     snprintf(out, sizeof out, "%s/walker", s->folder);
-    int status = op_stop_wait(start(o, out), 0);
+    int status = op_run_whole(s, o, &at, "walker", &used);
     if (op_stopped) return 0;
+    if (s->full) return too_many();
     if (!WIFEXITED(status) || WEXITSTATUS(status)) {
         show_file(out, "the run that walks from point to point failed:");
         return 7;
     }
-    for (int i = 0; i < s->nresults; i++)
-        if (!WIFSIGNALED(s->result[i].status))
-            op_judge_ended(s, o, &s->result[i], s->result[i].status, "walker");
+    for (int i = 0; i < s->nresults; i++) {
+        op_result *r = &s->result[i];
+        int open = r->inherited >= 0 && r->verdict == OP_V_RUNNING;
+        if (!open && !WIFSIGNALED(r->status)) op_judge_ended(s, o, r, r->status, "walker");
+    }
+    for (int i = 0; i < s->nresults; i++) {
+        op_result *r = &s->result[i];
+        if (r->inherited >= 0 && r->verdict == OP_V_RUNNING)
+            op_judge_inherited(r, &s->result[r->inherited]);
+    }
     return 0;
 }
 
@@ -183,51 +111,17 @@ static int proved(op_sweep_file *s, const op_sweep_options *o)
     int n = s->nresults, kind = 0;
     if (op_stopped) return 0;
     if (o->point || o->budget) return 1;
-    if (enough(s) || (o->fork && (s->walked != s->npoints || !s->walker_equal))) return 0;
+    if (op_runs_enough(s) || (o->fork && (s->walked != s->npoints || !s->walker_equal))) return 0;
     while (!(o->kinds >> kind & 1)) kind++;
-    by_run(s, o, s->npoints, OP_ONCE, (op_fault)kind);
-    int quiet = s->nresults == n + 1 && !op_stopped && s->result[n].verdict == OP_V_UNFIRED &&
-                s->single_passed;
-    if (!quiet && !op_stopped && s->result[n].verdict == OP_V_UNFIRED)
+    const op_result *r = op_run_one(s, o, &at, s->npoints, OP_ONCE, (op_fault)kind);
+    int quiet = r && !op_stopped && r->verdict == OP_V_UNFIRED && r->passed;
+    if (!quiet && !op_stopped && r && r->verdict == OP_V_UNFIRED)
         fprintf(stderr, "oomproof: the run after the last point ended before the step did\n");
     s->nresults = n;
-    return quiet;
+    return quiet && !s->unforked;
 }
 
 /* ---- all of it ---- */
-static void join(char *out, size_t room, char *const *words)
-{
-    size_t n = 0;
-    for (; *words && n + 4 < room; words++) {
-        int plain = **words && !(*words)[strcspn(*words, " \t\n'\"\\$&|;<>()*?[]#~")];
-        n += (size_t)snprintf(out + n, room - n, plain ? "%s%s" : "%s'%s'", n ? " " : "", *words);
-    }
-}
-
-/* What a repetition needs besides its point and its command. */
-static void options_again(const op_sweep_options *o, char *out, size_t room)
-{
-    const struct {
-        const char *name, *value;
-    } given[] = {{" --sim-memory '", o->memory},
-                 {" --faults '", o->faults},
-                 {" --calls '", o->calls},
-                 {" --site '", o->site},
-                 {" --compare '", o->compare}};
-    size_t n = (size_t)snprintf(out, room, "oomproof sweep --device %s --%s%s%s%d",
-                                o->sim ? "sim" : "gpu", o->part ? "part " : "step ",
-                                o->part ? o->part : "", o->part ? ":" : "", o->step);
-    for (size_t i = 0; i < sizeof given / sizeof *given && n < room; i++)
-        if (given[i].value)
-            n += (size_t)snprintf(out + n, room - n, "%s%s'", given[i].name, given[i].value);
-    const char *before = " --kinds ";
-    for (int k = 0; k < OP_FAULTS && n < room; k++)
-        if (o->kinds >> k & 1 && o->kinds != 1 << OP_FAULT_OOM) {
-            n += (size_t)snprintf(out + n, room - n, "%s%s", before, op_fault_text[k]);
-            before = ",";
-        }
-}
-
 static void *share(const char *path, size_t bytes)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -237,6 +131,29 @@ static void *share(const char *path, size_t bytes)
     void *p = !full ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
     if (fd >= 0) close(fd);
     return p;
+}
+
+/* Other threads than the one at a fault point would be missing in its children, which would wait
+ * for them or go another way: each point has a run of its own instead. */
+static int cannot_fork(op_sweep_file *s, op_sweep_options *o, int had)
+{
+    if (o->pairs || o->budgets) {
+        fprintf(
+            stderr,
+            "oomproof: error: %d other threads (%s) at a fault point: a fork would leave them "
+            "behind, and %s are made by forking; sweep without (--no-fork), or the program with "
+            "one thread\n",
+            s->threads, s->threads_named, o->pairs ? "--pairs" : "--budgets");
+        return 2;
+    }
+    fprintf(stderr,
+            "oomproof: %d other threads (%s) at a fault point: a fork would leave them behind, so "
+            "each point has a run of its own (--no-fork)\n",
+            s->threads, s->threads_named);
+    o->fork = s->prune = 0;
+    s->nresults = had;
+    memset(s->state, 0, sizeof s->state);
+    return 0;
 }
 
 /* What an earlier sweep left is copied: processes that it left behind go on in their own file. */
@@ -282,8 +199,8 @@ static int begin(const op_sweep_options *o, const op_sweep_file *s, const op_tal
     for (int i = 0; i < words; i++)
         if (i || strchr(o->command[i], '/')) in[n++] = o->command[i];
     if (o->compare && strchr(o->compare, '/')) in[n++] = o->compare;
-    in[n++] = shared_path;
-    in[n++] = stats_path;
+    in[n++] = at.shared;
+    in[n++] = at.stats;
     int code = op_outputs_begin(o, in, n, s, t);
     free(in);
     return code;
@@ -304,7 +221,7 @@ int op_sweep_command(int argc, char **argv)
     op_sweep_options o;
     static char folder[OP_SCRATCH_ROOM], command[2000], again[1000], asked[3072];
     op_tally t = {.again = again, .command = command};
-    double began = now();
+    double began = op_stop_clock();
     char *kept = NULL;
     int code = op_sweep_read_options(argc, argv, &o);
     if (code) return code < 0 ? 0 : code;
@@ -318,23 +235,23 @@ int op_sweep_command(int argc, char **argv)
     if (kept) strcpy(folder, kept);
     free(kept);
     errno = 0;
-    snprintf(shared_path, sizeof shared_path, "%s/sweep", folder);
-    snprintf(stats_path, sizeof stats_path, "%s/stats", folder);
-    snprintf(taken_path, sizeof taken_path, "%s/taken", folder);
-    op_sweep_file *s = fresh(shared_path, o.resume);
-    const op_stats *stats = share(stats_path, sizeof *stats);
-    if (s == MAP_FAILED || stats == MAP_FAILED || !op_root(root, sizeof root)) {
-        fprintf(stderr, "oomproof: error: %s: %s\n", shared_path,
+    snprintf(at.shared, sizeof at.shared, "%s/sweep", folder);
+    snprintf(at.stats, sizeof at.stats, "%s/stats", folder);
+    op_sweep_file *s = fresh(at.shared, o.resume);
+    const op_stats *stats = share(at.stats, sizeof *stats);
+    if (s == MAP_FAILED || stats == MAP_FAILED || !op_root(at.root, sizeof at.root)) {
+        fprintf(stderr, "oomproof: error: %s: %s\n", at.shared,
                 errno ? strerror(errno) : "the folder of oomproof is not found");
         if (!o.keep) op_scratch_remove(folder);
         return 7;
     }
-    join(command, sizeof command, o.command);
-    options_again(&o, again, sizeof again);
+    op_again_command(command, sizeof command, o.command);
+    op_again_options(again, sizeof again, &o);
     snprintf(asked, sizeof asked, "%s --shard %d/%d%s --budgets %d --sample %d -- %s", again,
              o.shard + 1, o.shards, o.pairs ? " --pairs" : "", o.budgets, o.sample, command);
     if (o.resume && (code = op_plan_resume(s, asked, folder))) return code;
     s->npoints = s->marked = s->reference_ended = s->walked = s->walker_equal = 0;
+    s->threads = s->unforked = s->full = 0;
     s->magic = OP_SWEEP_MAGIC;
     memcpy(s->asked, asked, sizeof asked);
     s->budgets = o.budgets;
@@ -344,8 +261,8 @@ int op_sweep_command(int argc, char **argv)
     snprintf(s->part, sizeof s->part, "%s", o.part ? o.part : "");
     s->marked = o.part != NULL;
     s->jobs = o.jobs;
-    s->timeout_s = o.timeout;
-    s->prune = o.prune && o.fork;
+    s->timeout_s = o.timeout;                   /* 0: when the reference has run */
+    s->prune = o.prune && o.fork && !o.compare; /* a pruned run has not printed all */
     s->pairs = o.pairs;
     s->by_site = o.by_site;
     s->then = o.then;
@@ -358,7 +275,9 @@ int op_sweep_command(int argc, char **argv)
     s->nresults = 0; /* of what a resumed sweep found the points are not known yet */
     code = begin(&o, s, &t);
     s->nresults = had;
+    *s->note = 0;
     if (code == 0) code = reference(s, stats, &o);
+    fputs(s->note, stderr);
     if (code == 0 && !op_stopped && o.point > s->npoints)
         code = op_usage("--point: the step has fewer fault points", "");
     if (code == 0 && !op_stopped) {
@@ -371,19 +290,28 @@ int op_sweep_command(int argc, char **argv)
                     "oomproof: error: no run is left: --site, --point or --shard leave none\n");
             code = 4;
         } else if (o.budget)
-            by_run(s, &o, -1, OP_BUDGET, OP_FAULT_OOM);
+            op_run_one(s, &o, &at, -1, OP_BUDGET, OP_FAULT_OOM);
         else if (o.point && !o.then)
-            by_runs(s, &o, o.point - 1, o.point);
-        else if (o.fork)
-            code = by_forking(s, &o);
-        else
-            by_runs(s, &o, 0, s->npoints);
+            op_runs(s, &o, &at, o.point - 1, o.point);
+        else {
+            if (o.fork && !s->threads) code = by_forking(s, &o);
+            if (o.fork && code == 0 && s->threads) code = cannot_fork(s, &o, had);
+            if (!o.fork && code == 0) op_runs(s, &o, &at, 0, s->npoints);
+        }
+        if (s->full && code == 0) code = too_many();
     }
     if (code == 0) {
         t.fork = o.fork && !o.point && !o.budget;
         t.proved = proved(s, &o);
+        int more = op_stopped ? 0 : op_plan_most(s);
+        if (more > 0)
+            fprintf(
+                stderr,
+                "oomproof: --max-findings %d: left out are %d more, of runs that were under way "
+                "or are judged when all have ended\n",
+                s->most_findings, more);
         if (op_stopped && !(s = so_far(s, o.keep))) return 7;
-        t.seconds = now() - began;
+        t.seconds = op_stop_clock() - began;
         op_tally_up(s, &t);
         op_print_tally(stderr, s, &t);
         t.finished = !op_stopped;

@@ -56,10 +56,63 @@ static int printed_the_same(const op_sweep_file *s, const op_sweep_options *o, c
     return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
 }
 
+/* A line of the program's own, after its fault. */
+static int told(const op_sweep_file *s, const op_result *r, const char *stream)
+{
+    char path[700], line[400];
+    int found = 0, whole = 1;
+    snprintf(path, sizeof path, "%s/%d.%s", s->folder, (int)(r - s->result), stream);
+    FILE *f = fopen(path, "re");
+    while (f && !found && fgets(line, sizeof line, f)) {
+        found = whole && strncmp(line, "oomproof:", 9) != 0 && line[strspn(line, " \t\r\n")];
+        whole = strchr(line, '\n') != NULL;
+    }
+    if (f) fclose(f);
+    return found;
+}
+
+/* It ended within its step, which is not judged then. What cannot be recovered may end it, with a
+ * cause that reaches the user. */
+static void ended_within(const op_sweep_file *s, op_result *r, int code, const char *what)
+{
+    int oom = r->fault == OP_FAULT_OOM;
+    if (!oom && r->retries) {
+        r->verdict = OP_V_SWALLOWED;
+        snprintf(r->why, sizeof r->why,
+                 "retried, though it was no out-of-memory; then ended within its %s", what);
+    } else if (!code) {
+        r->verdict = oom ? OP_V_DRIFT : OP_V_SWALLOWED;
+        snprintf(r->why, sizeof r->why, "ended within its %s with exit code 0, as if it were done",
+                 what);
+    } else if (oom && r->mode == OP_ONCE && r->second < 0) {
+        r->verdict = OP_V_DRIFT;
+        snprintf(r->why, sizeof r->why,
+                 "a transient out-of-memory was not recovered: ended within its %s with exit code "
+                 "%d",
+                 what, code);
+    } else if (!told(s, r, "err") && !told(s, r, "out")) {
+        r->verdict = OP_V_SWALLOWED;
+        snprintf(r->why, sizeof r->why, "ended within its %s with exit code %d, and said nothing",
+                 what, code);
+    } else {
+        r->verdict = OP_V_REFUSED;
+        snprintf(r->why, sizeof r->why, "exit code %d within the %s", code, what);
+    }
+}
+
 void op_judge_ended(op_sweep_file *s, const op_sweep_options *o, op_result *r, int status,
                     const char *way)
 {
-    if (r->closed || s->marked || r->verdict == OP_V_CRASH || r->verdict == OP_V_HANG) return;
+    const char *what = *s->part ? "part" : "step";
+    if (r->closed || r->verdict == OP_V_CRASH || r->verdict == OP_V_HANG) return;
+    if (s->marked) {
+        if (r->verdict == OP_V_RUNNING) ended_within(s, r, WEXITSTATUS(status), what);
+        if (!o->compare || r->verdict != OP_V_EXACT || printed_the_same(s, o, r, way)) return;
+        r->verdict = OP_V_DRIFT;
+        snprintf(r->why, sizeof r->why,
+                 "what it printed until the %s ended is not right (--compare)", what);
+        return;
+    }
     r->closed = 1;
     if (WEXITSTATUS(status)) {
         r->verdict = OP_V_REFUSED;

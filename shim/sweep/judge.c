@@ -7,6 +7,7 @@
 #include "state.h"
 #include "sweep.h"
 #include "trace/write.h"
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,28 +50,25 @@ uint64_t op_state_hash(uint64_t seed)
     return oomproof_hash(h, &last, sizeof last);
 }
 
-static op_result *judged(uint64_t hash)
+/* The first that came to that state, which may be under way yet; NULL: r is, from now on. */
+static op_result *first_at(uint64_t hash, const op_result *r)
 {
     for (unsigned k = 0; k < OP_STATES; k++) {
         unsigned i = (unsigned)(hash + k) % OP_STATES;
-        int r = __atomic_load_n(&op_sweep->state[i].result, __ATOMIC_ACQUIRE);
-        if (!r) return NULL;
-        if (op_sweep->state[i].hash == hash) return &op_sweep->result[r - 1];
+        int *of = &op_sweep->state[i].result, me = (int)(r - op_sweep->result) + 1, by = 0;
+        uint64_t there = 0;
+        if (__atomic_compare_exchange_n(&op_sweep->state[i].hash, &there, hash, 0, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_ACQUIRE)) {
+            __atomic_store_n(of, me, __ATOMIC_RELEASE);
+            return NULL;
+        }
+        if (there != hash) continue;
+        /* the other is about to say which it is; should it have died there, this one is judged */
+        for (int n = 0; n < 1 << 20 && !(by = __atomic_load_n(of, __ATOMIC_ACQUIRE)); n++)
+            sched_yield();
+        return by ? &op_sweep->result[by - 1] : NULL;
     }
     return NULL;
-}
-
-static void remember(uint64_t hash, const op_result *r)
-{
-    for (unsigned k = 0; k < OP_STATES; k++) {
-        unsigned i = (unsigned)(hash + k) % OP_STATES;
-        int none = 0, me = (int)(r - op_sweep->result) + 1;
-        if (__atomic_load_n(&op_sweep->state[i].result, __ATOMIC_ACQUIRE)) continue;
-        op_sweep->state[i].hash = hash; /* two at once: one of them is only judged again */
-        if (__atomic_compare_exchange_n(&op_sweep->state[i].result, &none, me, 0, __ATOMIC_ACQ_REL,
-                                        __ATOMIC_ACQUIRE))
-            return;
-    }
 }
 
 void op_judge_again(void)
@@ -93,29 +91,26 @@ API void op_retry(const void *state, size_t bytes)
         char why[200];
         snprintf(why, sizeof why, "more than %lld attempts, which is the bound",
                  (long long)most_attempts);
-        r->retries = tries;
         end(r, OP_V_UNBOUNDED, why);
     }
-    if (!r || retried++ || !op_sweep->prune) return;
+    if (r) r->retries++;
+    if (!r || retried++ || !op_sweep->prune || !op_sweep->marked) return;
     op_counters_from(r, 1); /* what comes after it may be taken over from another run */
     /* the future of a state also depends on which faults are still to come */
     uint64_t to_come[] = {r->mode, op_sweep->pairs && r->second < 0, r->fault, r->budget};
     uint64_t host = op_buffers_host_hash(oomproof_hash(7, to_come, sizeof to_come));
     r->state = op_state_hash(oomproof_hash(host, state, bytes));
-    op_result *before = judged(r->state);
+    if (!r->state) r->state = 1; /* 0: none */
+    op_result *before = first_at(r->state, r);
     if (!before) return;
+    int check = (r - op_sweep->result) % 20 == 0; /* it runs on, as a check of the pruning */
+    int open = __atomic_load_n(&before->verdict, __ATOMIC_ACQUIRE) == OP_V_RUNNING;
+    if (check && open) return;
     r->inherited = (int)(before - op_sweep->result);
-    if ((r - op_sweep->result) % 20 == 0) return; /* runs on, as a check of the pruning */
-    op_verdict v = __atomic_load_n(&before->verdict, __ATOMIC_ACQUIRE);
-    r->points = before->points;
-    r->trained = before->trained;
-    r->dropped = before->dropped;
-    r->splits = before->splits;
-    r->retries = before->retries;
-    r->attempts = before->attempts;
-    r->measure = before->measure;
-    memcpy(r->worst, before->worst, sizeof r->worst);
-    op_sweep_end_process(v, before->why);
+    if (check) return;
+    if (open) op_sweep_end_process(OP_V_RUNNING, ""); /* op_judge_inherited, when it has ended */
+    op_judge_inherited(r, before);
+    op_sweep_end_process(r->verdict, before->why);
 }
 
 /* ---- verdicts ---- */
@@ -128,11 +123,8 @@ static void end(op_result *r, op_verdict v, const char *why)
                  op_verdict_text[v]);
         v = OP_V_DRIFT;
     }
-    op_sweep_wait_all();
-    if (r->state && r->inherited < 0) {
-        r->verdict = v;
-        remember(r->state, r);
-    }
+    op_children_wait(0);
+    fflush(NULL); /* what it printed is compared */
     op_sweep_end_process(v, text);
 }
 
@@ -154,8 +146,14 @@ static void judge(op_result *r, const op_step_summary *s)
         if (!oom && s->splits) end(r, OP_V_SWALLOWED, "split, though it was no out-of-memory");
         uint64_t most = op_sweep->begin_live > op_sweep->reference_live ? op_sweep->begin_live
                                                                         : op_sweep->reference_live;
-        if (part && oom && op_live_now(&op_runtime_live) > most)
-            end(r, OP_V_LEAK, "it failed, and holds more device bytes than before it");
+        uint64_t held = op_live_now(&op_runtime_live);
+        /* a context that is dead frees nothing, nor does a call that was made to fail */
+        int could_free = r->fault != OP_FAULT_STICKY && !op_sweep_failed_a_free();
+        if (part && could_free && held > most) {
+            snprintf(why, sizeof why, "it failed, and holds %llu device bytes more than before it",
+                     (unsigned long long)(held - most));
+            end(r, OP_V_LEAK, why);
+        }
         if (part && !op_buffers_of_part(r, 1, 0)) end(r, OP_V_DRIFT, NULL);
         end(r, OP_V_REFUSED, "");
     }
@@ -220,6 +218,11 @@ API void op_step_begin(void)
 
 API void op_part_begin(const char *name)
 {
+    if (!name) {
+        op_sweep_note("oomproof_part_begin",
+                      "the name is NULL: the part is not swept; give the one of --part");
+        return;
+    }
     if (op_sweep && *op_sweep->part && !strcmp(name, op_sweep->part)) begin();
 }
 
@@ -230,17 +233,30 @@ API void op_sample(uint64_t points)
 
 static void ended(const op_step_summary *s);
 
-static const op_step_summary nothing_said; /* of a program that gives NULL */
+/* Of a program that gives NULL. */
+static const op_step_summary *none(const char *function)
+{
+    static const op_step_summary zeros;
+    op_sweep_note(function,
+                  "the summary is NULL: neither lost points, retries nor a step that failed can be "
+                  "judged; give an oomproof_step");
+    return &zeros;
+}
 
 API void op_part_end(const char *name, const op_step_summary *s)
 {
-    if (!s) s = &nothing_said;
+    if (!name) {
+        op_sweep_note("oomproof_part_end",
+                      "the name is NULL: the part does not end; give that of its beginning");
+        return;
+    }
+    if (!s) s = none("oomproof_part_end");
     if (op_sweep && *op_sweep->part && !strcmp(name, op_sweep->part)) ended(s);
 }
 
 API void op_step_end(const op_step_summary *s)
 {
-    if (!s) s = &nothing_said;
+    if (!s) s = none("oomproof_step_end");
     op_trace_step(&(op_step_event){.points = (uint64_t)s->points,
                                    .trained = (uint64_t)s->trained,
                                    .dropped = (uint64_t)s->dropped,
@@ -259,7 +275,7 @@ static void ended(const op_step_summary *s)
     if (steps != op_sweep->step) return;
     op_result *r = op_sweep_result();
     if (r) judge(r, s);
-    if (op_sweep->role == OP_SINGLE) op_sweep->single_passed = 1;
+    if (op_sweep_run()) op_sweep_run()->passed = 1;
     if (op_sweep->role == OP_REFERENCE) {
         op_sweep->reference_live = op_live_now(&op_runtime_live);
         op_sweep->peak_live = op_live_peak(&op_runtime_live, 0);
@@ -269,7 +285,7 @@ static void ended(const op_step_summary *s)
     } else if (op_sweep->role == OP_WALKER) {
         op_sweep->walker_equal = op_buffers_hash() == op_sweep->reference_state &&
                                  op_live_now(&op_runtime_live) == op_sweep->reference_live;
-        op_sweep_wait_all();
+        op_children_wait(0);
     }
     if (op_sweep->role != OP_SINGLE) { /* the rest of the program has nothing to add */
         fflush(NULL);
@@ -290,8 +306,8 @@ void op_judge_exit(void)
         op_sweep->reference_ended = 1;
         op_buffers_write("reference.bin");
     } else if (!r) {
-        op_sweep->single_passed = 1;
-        op_sweep_wait_all();
+        if (op_sweep_run()) op_sweep_run()->passed = 1;
+        op_children_wait(0);
         op_sweep->walker_equal = live == op_sweep->reference_live;
     } else if (live != op_sweep->reference_live) {
         snprintf(r->why, sizeof r->why,

@@ -39,13 +39,16 @@ const char op_sweep_help[] =
     "  --sim-memory S   capacity of the simulated card\n"
     "  --no-fork        one run for each point, also on the simulated device\n"
     "  --no-prune       judge equal states again\n"
-    "  --compare CMD    whether a program that marks no steps printed the right thing: CMD WANTED "
-    "GOT,\n"
-    "                   two files (they must be equal)\n"
+    "  --compare CMD    whether it printed the right thing, until its step ended if it marks one: "
+    "CMD WANTED\n"
+    "                   GOT, two files (they must be equal; not compared of a program that marks "
+    "steps)\n"
     "  --keep-going     all points, whatever is found (so it is); --max-findings N: no more after "
     "N\n"
-    "  --jobs N         runs at a time (processors)\n"
-    "  --timeout S      of one run, after its fault (60)\n"
+    "  --jobs N         runs at a time (processors; on a card 1)\n"
+    "  --timeout S      processor time of one run after its fault (60, or 50 times what the run "
+    "without\n"
+    "                   faults took, if that is more)\n"
     "  --json FILE --junit FILE --html FILE\n"
     "  --keep FOLDER    keep what the runs printed\n"
     "  --resume FOLDER  go on with a sweep that was stopped, from the folder that it was to "
@@ -69,12 +72,18 @@ static int whole(const char *name, const char *s, int lo, int hi, int *out)
 /* NAME or NAME:N, in place. */
 static int part(char *s, op_sweep_options *o)
 {
-    char *colon = strchr(s, ':');
-    if (colon) *colon = 0;
+    char *colon = strrchr(s, ':');
+    if (o->part) return op_usage("--part was given already; one sweep is of one part: ", s) == 0;
+    if (colon && colon[1] && !colon[1 + strspn(colon + 1, "0123456789")]) {
+        if (!whole("part NAME:N", colon + 1, 1, 1 << 30, &o->step)) return 0;
+        *colon = 0;
+    }
     o->part = s;
-    if (!*s || strlen(s) >= sizeof((op_sweep_file *)0)->part || s[strcspn(s, " '\"\\")])
-        return op_usage("--part: not the name of a part: ", s) == 0;
-    return !colon || whole("part NAME:N", colon + 1, 1, 1 << 30, &o->step);
+    for (const char *p = s; *p; p++)
+        if ((unsigned char)*p < ' ') return op_usage("--part: a control character in: ", s) == 0;
+    if (!*s || strlen(s) >= sizeof((op_sweep_file *)0)->part)
+        return op_usage("--part: the name of a part has 1 to 63 bytes, not: ", s) == 0;
+    return 1;
 }
 
 /* "oom,status": bits of them; 0 and a message. */
@@ -159,9 +168,7 @@ int op_sweep_read_options(int argc, char **argv, op_sweep_options *o)
     op_rule rules[OP_MAX_RULES];
     char rest;
     int c, seed = 1, stepped = 0;
-    *o = (op_sweep_options){
-        .device = "auto", .step = 1, .shards = 1, .fork = 1, .prune = 1, .timeout = 60};
-    o->jobs = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
+    *o = (op_sweep_options){.device = "auto", .step = 1, .shards = 1, .fork = 1, .prune = 1};
     while ((c = getopt_long(argc, argv, "+h", table, NULL)) != -1) switch (c) {
         case 'd': o->device = optarg; break;
         case 'f': o->faults = optarg; break;
@@ -262,5 +269,8 @@ int op_sweep_read_options(int argc, char **argv, op_sweep_options *o)
         return op_usage("no command to sweep; after the options comes -- and the command", "");
     o->command = argv + optind;
     if (!o->sim) o->fork = 0; /* a driver does not survive a fork */
+    if (!o->jobs)             /* on a card they would take each other's memory */
+        o->jobs = o->sim && sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
+    if (o->jobs > 64) o->jobs = 64;
     return 0;
 }

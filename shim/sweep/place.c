@@ -1,5 +1,5 @@
-/* place.c - a folder for each run of a sweep, in which it finds what its parent had written there.
- */
+/* place.c - what a run of a sweep writes is its own: its output, the files that were open, and a
+ * folder in which it finds what its parent had written there. */
 #define _GNU_SOURCE
 #include "state.h"
 #include "sweep.h"
@@ -12,6 +12,50 @@
 #include <unistd.h>
 
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
+/* What the parent has printed since its own fault. */
+static void copy_from(const op_result *parent, int fd, int to)
+{
+    char path[700], block[4096];
+    snprintf(path, sizeof path, "%s/%d.%s", op_sweep->folder, (int)(parent - op_sweep->result),
+             fd == 1 ? "out" : "err");
+    int from = open(path, O_RDONLY | O_CLOEXEC);
+    for (ssize_t n; from >= 0 && (n = read(from, block, sizeof block)) > 0;)
+        if (write(to, block, (size_t)n) != n) break;
+    if (from >= 0) close(from);
+}
+
+/* Its output goes to its own files, and what it reads is at an offset of its own. */
+void op_sweep_own_files(const op_result *r, const op_result *parent)
+{
+    char path[700], link[64], target[600];
+    for (int fd = 0; fd < 256; fd++) {
+        int flags = fcntl(fd, F_GETFL);
+        if (flags < 0) continue;
+        if (fd == 1 || fd == 2) {
+            snprintf(path, sizeof path, "%s/%d.%s", op_sweep->folder, (int)(r - op_sweep->result),
+                     fd == 1 ? "out" : "err");
+            int to = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+            if (to >= 0 && parent) copy_from(parent, fd, to);
+            if (to >= 0) dup2(to, fd);
+            if (to >= 0) close(to);
+            continue;
+        }
+        off_t at = lseek(fd, 0, SEEK_CUR);
+        snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        ssize_t n = readlink(link, target, sizeof target - 1);
+        if (at < 0 || n <= 0 || target[0] != '/') continue;
+        target[n] = 0;
+        if ((flags & O_ACCMODE) != O_RDONLY)
+            snprintf(target, sizeof target, "%s/%d.fd%d", op_sweep->folder,
+                     (int)(r - op_sweep->result), fd);
+        int again = open(target, (flags & (O_ACCMODE | O_APPEND)) | O_CREAT, 0600);
+        if (again < 0) continue;
+        lseek(again, at, SEEK_SET);
+        dup3(again, fd, fcntl(fd, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0);
+        close(again);
+    }
+}
 
 static char place[600]; /* "": nobody has asked for it */
 

@@ -100,12 +100,9 @@ static int whole(const op_sweep_file *s, const op_result *r, int budgets)
     return r->second < 0;
 }
 
-int op_plan_ended(op_sweep_file *s, int budgets)
+/* Leaves those for which now[i] is their new number, from 0, and not -1. */
+static void keep(op_sweep_file *s, const int *now, int had, int n)
 {
-    int n = 0, had = s->nresults < OP_RESULTS ? s->nresults : OP_RESULTS;
-    int *now = calloc((size_t)had + 1, sizeof *now);
-    if (!now) return -1;
-    for (int i = 0; i < had; i++) now[i] = whole(s, &s->result[i], budgets) ? n++ : -1;
     for (int i = 0; i < had; i++) {
         op_result *r = &s->result[i];
         if (now[i] < 0) continue;
@@ -115,8 +112,32 @@ int op_plan_ended(op_sweep_file *s, int budgets)
     for (int k = 0; k < OP_STATES; k++) { /* what is gone has judged nothing */
         int of = s->state[k].result;
         s->state[k].result = of && of <= had && now[of - 1] >= 0 ? now[of - 1] + 1 : 0;
+        if (!s->state[k].result) s->state[k].hash = 0;
     }
     s->nresults = n;
+}
+
+int op_plan_ended(op_sweep_file *s, int budgets)
+{
+    int n = 0, had = s->nresults < OP_RESULTS ? s->nresults : OP_RESULTS;
+    int *now = calloc((size_t)had + 1, sizeof *now);
+    if (!now) return -1;
+    for (int i = 0; i < had; i++) now[i] = whole(s, &s->result[i], budgets) ? n++ : -1;
+    keep(s, now, had, n);
+    free(now);
+    return had - n;
+}
+
+int op_plan_most(op_sweep_file *s)
+{
+    int n = 0, found = 0, had = s->nresults;
+    int *now = calloc((size_t)had + 1, sizeof *now);
+    if (!now || !s->most_findings) return free(now), 0;
+    for (int i = 0; i < had; i++) {
+        found += op_verdict_finding[s->result[i].verdict];
+        now[i] = op_verdict_finding[s->result[i].verdict] && found > s->most_findings ? -1 : n++;
+    }
+    keep(s, now, had, n);
     free(now);
     return had - n;
 }

@@ -18,6 +18,9 @@ int op_plan_asked(const op_sweep_file *s, const op_sweep_options *o);
  * ended: their exits are judged together. */
 int op_plan_resume(op_sweep_file *s, const char *asked, const char *folder);
 
+/* Drops the findings that are more than were asked for, and says how many. */
+int op_plan_most(op_sweep_file *s);
+
 /* Drops the runs that had not ended, and says how many; budgets 0: those of a budget, too. -1: no
  * memory. */
 int op_plan_ended(op_sweep_file *s, int budgets);

@@ -6,15 +6,13 @@
 #include "site.h"
 #include "state.h"
 #include "sweep.h"
-#include <errno.h>
+#include "sweep/limit.h"
 #include <fcntl.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 op_sweep_file *op_sweep;
@@ -27,11 +25,10 @@ static struct {
     int depth;         /* forks above this process */
     int began;         /* the step, in which it is */
     int calm;          /* it takes no more faults */
+    int unfreed;       /* a call that frees was failed by it */
     int claimed; /* 1: it is the process that is swept; -1: another one is; 0: not yet known */
     op_result *mine;
-    pid_t child[64];
-    op_result *of[64];
-    int children;
+    op_result *run; /* OP_SINGLE: that which it is to be */
 } S;
 
 __attribute__((weak)) void __gcov_dump(void);
@@ -55,6 +52,9 @@ void op_sweep_start(void)
     }
     op_sweep = p;
     S.role = op_sweep->role;
+    const char *run = getenv("OOMPROOF_SWEEP_RUN");
+    int i = run ? atoi(run) : 0;
+    if (S.role == OP_SINGLE) S.run = &op_sweep->result[i >= 0 && i < OP_RESULTS ? i : 0];
 }
 
 /* One process of the command is swept: the first that comes to a point or marks a step, behind
@@ -63,11 +63,21 @@ int op_sweep_claim(void)
 {
     char path[600];
     if (S.claimed) return S.claimed > 0;
-    snprintf(path, sizeof path, "%s/taken", op_sweep->folder);
+    if (S.run)
+        snprintf(path, sizeof path, "%s/%d.taken", op_sweep->folder,
+                 (int)(S.run - op_sweep->result));
+    else
+        snprintf(path, sizeof path, "%s/taken", op_sweep->folder);
     S.claimed = op_first_to_ask(path) ? 1 : -1;
     if (S.claimed < 0) S.role = OP_NO_SWEEP, S.calm = 1;
     unsetenv("OOMPROOF_SWEEP");
+    unsetenv("OOMPROOF_SWEEP_RUN");
     return S.claimed > 0;
+}
+
+op_result *op_sweep_run(void)
+{
+    return S.run;
 }
 
 int op_sweep_is_ours(void)
@@ -120,56 +130,6 @@ void op_sweep_read(op_id id, const void *p, size_t bytes, cudaStream_t stream)
 }
 
 /* ---- a child of the walker, or of one that has its first fault ---- */
-/* What the parent has printed since its own fault. */
-static void copy_from(const op_result *parent, int fd, int to)
-{
-    char path[700], block[4096];
-    snprintf(path, sizeof path, "%s/%d.%s", op_sweep->folder, (int)(parent - op_sweep->result),
-             fd == 1 ? "out" : "err");
-    int from = open(path, O_RDONLY | O_CLOEXEC);
-    for (ssize_t n; from >= 0 && (n = read(from, block, sizeof block)) > 0;)
-        if (write(to, block, (size_t)n) != n) break;
-    if (from >= 0) close(from);
-}
-
-/* Its output goes to its own files, and what it reads is at an offset of its own. */
-static void own_files(const op_result *r, const op_result *parent)
-{
-    char path[700], link[64], target[600];
-    for (int fd = 0; fd < 256; fd++) {
-        int flags = fcntl(fd, F_GETFL);
-        if (flags < 0) continue;
-        if (fd == 1 || fd == 2) {
-            snprintf(path, sizeof path, "%s/%d.%s", op_sweep->folder, (int)(r - op_sweep->result),
-                     fd == 1 ? "out" : "err");
-            int to = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-            if (to >= 0 && parent) copy_from(parent, fd, to);
-            if (to >= 0) dup2(to, fd);
-            if (to >= 0) close(to);
-            continue;
-        }
-        off_t at = lseek(fd, 0, SEEK_CUR);
-        snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-        ssize_t n = readlink(link, target, sizeof target - 1);
-        if (at < 0 || n <= 0 || target[0] != '/') continue;
-        target[n] = 0;
-        if ((flags & O_ACCMODE) != O_RDONLY)
-            snprintf(target, sizeof target, "%s/%d.fd%d", op_sweep->folder,
-                     (int)(r - op_sweep->result), fd);
-        int again = open(target, (flags & (O_ACCMODE | O_APPEND)) | O_CREAT, 0600);
-        if (again < 0) continue;
-        lseek(again, at, SEEK_SET);
-        dup3(again, fd, fcntl(fd, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0);
-        close(again);
-    }
-}
-
-static void on_alarm(int s)
-{
-    (void)s;
-    op_sweep_end_process(OP_V_HANG, "not at the end of its step within the timeout");
-}
-
 void op_sweep_end_process(op_verdict v, const char *why)
 {
     if (S.mine) {
@@ -185,36 +145,13 @@ static op_result *new_result(int point, int second, op_mode mode, op_fault fault
 {
     int i = __atomic_fetch_add(&op_sweep->nresults, 1, __ATOMIC_RELAXED);
     if (i >= OP_RESULTS) {
-        fprintf(stderr, "oomproof: more than %d runs in one sweep; shard it\n", OP_RESULTS);
+        op_sweep->full = 1;
         _exit(7);
     }
     op_result *r = &op_sweep->result[i];
     *r = (op_result){
         .point = point, .second = second, .mode = mode, .fault = fault, .inherited = -1};
     return r;
-}
-
-static void wait_until(int at_most)
-{
-    while (S.children > at_most) {
-        int status, k = 0;
-        while (waitpid(S.child[k], &status, 0) < 0 && errno == EINTR) {
-        }
-        S.of[k]->status = status;
-        if (WIFSIGNALED(status)) {
-            S.of[k]->verdict = OP_V_CRASH;
-            snprintf(S.of[k]->why, sizeof S.of[k]->why, "signal %d (%s)", WTERMSIG(status),
-                     strsignal(WTERMSIG(status)));
-        }
-        S.children--;
-        memmove(S.child, S.child + 1, sizeof S.child[0] * (size_t)S.children);
-        memmove(S.of, S.of + 1, sizeof S.of[0] * (size_t)S.children);
-    }
-}
-
-void op_sweep_wait_all(void)
-{
-    wait_until(0);
 }
 
 void op_sweep_calm(void)
@@ -231,46 +168,37 @@ void op_sweep_forget_points(void)
 
 static void become_child(op_result *r, op_mode mode)
 {
-    struct sigaction a = {.sa_handler = on_alarm};
     const op_result *parent = S.mine;
     S.mine = r;
-    S.children = 0;
+    r->fired = 1;
     S.fired = 1;
     S.always = mode == OP_PERSISTENT;
     S.budgeted = mode == OP_BUDGET;
     S.depth++;
-    if (S.role == OP_SINGLE) r->out_at = lseek(1, 0, SEEK_CUR);
+    if (S.role == OP_SINGLE) {
+        fflush(NULL); /* what it said before its fault is not its answer to it */
+        r->out_at = lseek(1, 0, SEEK_CUR);
+    }
     op_judge_again();
     op_counters_from(r, 0);
-    sigaction(SIGALRM, &a, NULL);
-    alarm((unsigned)op_sweep->timeout_s);
-    if (S.role == OP_WALKER || S.depth == 1) own_files(r, parent);
+    op_limit_begin();
+    if (S.role == OP_WALKER || S.depth == 1) op_sweep_own_files(r, parent);
     op_sweep_own_place(r);
 }
 
 /* 1 in the child, which is the run of r. */
 static int fork_for(op_result *r, op_mode mode)
 {
-    wait_until(S.depth ? 0 : (op_sweep->jobs < 64 ? op_sweep->jobs : 64) - 1);
-    if (S.depth) alarm(0); /* this process waits for others: its own limit starts again after */
-    fflush(NULL);
-    r->out_at = S.depth ? S.mine->out_at : lseek(1, 0, SEEK_CUR);
-    pid_t pid = fork();
-    if (pid < 0) {
-        fprintf(stderr, "oomproof: fork: %s\n", strerror(errno));
-        r->verdict = OP_V_CRASH;
-        snprintf(r->why, sizeof r->why, "fork: %s", strerror(errno));
-        return 0;
-    }
+    if (S.depth) op_limit_pause(); /* it waits for another: its own limit starts again after */
+    r->out_at = S.depth ? S.mine->out_at : -1;
+    pid_t pid = op_children_fork(r, S.depth ? 1 : op_sweep->jobs);
     if (pid == 0) {
         become_child(r, mode);
         return 1;
     }
-    S.child[S.children] = pid;
-    S.of[S.children++] = r;
     if (S.depth) {
-        wait_until(0);
-        alarm((unsigned)op_sweep->timeout_s);
+        op_children_wait(0);
+        op_limit_begin();
     }
     return 0;
 }
@@ -282,8 +210,7 @@ static int findings(void)
     for (int i = 0; i < op_sweep->nresults && i < OP_RESULTS; i++) {
         const op_result *r = &op_sweep->result[i];
         op_verdict v = __atomic_load_n(&r->verdict, __ATOMIC_ACQUIRE);
-        int ended = op_sweep->marked || !r->status;
-        for (int k = 0; k < S.children && !op_sweep->marked; k++) ended &= S.of[k] != r;
+        int ended = op_sweep->marked || (!r->status && !op_children_run(r));
         n += ended && v != OP_V_RUNNING && op_verdict_finding[v];
     }
     return n;
@@ -294,7 +221,10 @@ static int fork_at(int point, op_mode mode, op_fault fault, const op_call *c)
     int first = S.depth ? S.mine->point : point;
     if (op_sweep->most_findings && findings() >= op_sweep->most_findings) return 0;
     op_result *r = new_result(first, S.depth ? point : -1, mode, fault);
-    if (S.depth) snprintf(r->second_site, sizeof r->second_site, "%s", c->site);
+    if (S.depth) {
+        snprintf(r->second_site, sizeof r->second_site, "%s", c->site);
+        op_stack_text(r->second_frames, sizeof r->second_frames, OP_FRAMES, 1);
+    }
     return fork_for(r, mode);
 }
 
@@ -310,11 +240,7 @@ static void begin(void)
     if (S.role == OP_REFERENCE) op_sweep->begin_live = op_live_bytes();
     if (S.role == OP_REFERENCE) op_live_peak(&op_runtime_live, 1);
     if (S.role == OP_WALKER && !S.depth && op_sweep->budgets) op_sweep_budgets();
-    if (S.role == OP_SINGLE && !S.fired && op_sweep->single_mode == OP_BUDGET) {
-        op_result *r = new_result(-1, -1, OP_BUDGET, OP_FAULT_OOM);
-        r->budget = op_sweep->single_budget;
-        become_child(r, OP_BUDGET);
-    }
+    if (S.run && !S.fired && S.run->mode == OP_BUDGET) become_child(S.run, OP_BUDGET);
 }
 
 void op_sweep_enter(void)
@@ -325,6 +251,18 @@ void op_sweep_enter(void)
 }
 
 /* ---- at a point ---- */
+/* 1: there are others than this one, which a child would lack. */
+static int note_threads(void)
+{
+    char names[sizeof op_sweep->threads_named];
+    int n = op_sweep_threads(names, sizeof names);
+    if (n > op_sweep->threads) {
+        op_sweep->threads = n;
+        memcpy(op_sweep->threads_named, names, sizeof names);
+    }
+    return n > 0;
+}
+
 static void note_point(int i, int kinds, const op_call *c)
 {
     if (i >= OP_POINTS) return;
@@ -334,12 +272,14 @@ static void note_point(int i, int kinds, const op_call *c)
     p->size = c->size;
     p->id = (int)c->id;
     p->kinds = kinds;
-    op_stack_text(p->stack, sizeof p->stack);
+    op_stack_text(p->stack, sizeof p->stack, 64, 0);
+    op_stack_text(p->frames, sizeof p->frames, OP_FRAMES, 1);
     p->nth_at_site = 1;
     for (int k = 0; k < i; k++)
         if (op_sweep->point[k].id == p->id && !strcmp(op_sweep->point[k].site, p->site))
             p->nth_at_site++;
-    op_sweep->npoints = i + 1;
+    if (op_sweep->npoints < i + 1) op_sweep->npoints = i + 1;
+    note_threads();
 }
 
 /* Of a pair: the one that is asked for, else all; by site, the first at each. */
@@ -357,7 +297,7 @@ static int wanted_second(int i, const op_call *c)
     return 1;
 }
 
-int op_sweep_point(const op_call *c)
+static int at_point(const op_call *c)
 {
     if (S.calm || !op_sweep_in_step() || !op_sweep_claim()) return 0;
     op_sweep_enter();
@@ -370,19 +310,23 @@ int op_sweep_point(const op_call *c)
     int kinds = 0;
     for (int fault = 0; fault < OP_FAULTS; fault++) kinds |= fits(fault, c) << fault;
     if (!kinds) return 0;
-    int i = S.passed++;
+    int i = __atomic_fetch_add(&S.passed, 1, __ATOMIC_RELAXED);
     switch (S.role) {
     case OP_REFERENCE: note_point(i, kinds, c); return 0;
     case OP_SINGLE:
-        if (S.fired || op_sweep->single_mode == OP_BUDGET || i != op_sweep->single_point) return 0;
-        become_child(new_result(i, -1, op_sweep->single_mode, op_sweep->single_fault),
-                     op_sweep->single_mode);
+        if (S.fired || S.run->mode == OP_BUDGET || i != S.run->point) return 0;
+        become_child(S.run, S.run->mode);
         return 1;
     case OP_WALKER:
         if (S.depth >= (op_sweep->pairs ? 2 : 1)) return 0;
         if (S.depth == 0) {
             op_sweep->walked = i + 1;
             if (i % op_sweep->shards != op_sweep->shard) return 0;
+        }
+        if (note_threads()) { /* that the reference did not see */
+            if (S.depth) return op_sweep->unforked++, 0;
+            op_children_wait(0);
+            op_sweep_end_process(OP_V_RUNNING, "");
         }
         for (int run = 0; run < 2 * OP_FAULTS; run++) {
             int fault = run / 2, mode = run % 2; /* OP_RUN's bits */
@@ -397,6 +341,18 @@ int op_sweep_point(const op_call *c)
         return 0;
     default: return 0;
     }
+}
+
+int op_sweep_point(const op_call *c)
+{
+    int fails = at_point(c);
+    if (fails && strstr(op_table[c->id].name, "Free")) S.unfreed = 1;
+    return fails;
+}
+
+int op_sweep_failed_a_free(void)
+{
+    return S.unfreed;
 }
 
 void op_sweep_rule(const op_call *c, op_rule *out)

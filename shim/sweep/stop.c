@@ -50,24 +50,40 @@ static void stop_orphans(void)
     }
 }
 
-int op_stop_wait(pid_t pid, int seconds)
+double op_stop_clock(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int killed(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    return -1;
+}
+
+int op_stop_any(const pid_t *pid, const double *until, int n, int *status)
 {
     sigset_t set = those(1);
-    struct timespec t = {seconds, 0};
-    int status;
     for (;;) {
-        pid_t got = waitpid(pid, &status, WNOHANG);
-        if (got == pid) return status;
-        if (got < 0 && errno != EINTR) return -1;
-        int s = seconds ? sigtimedwait(&set, NULL, &t) : sigwaitinfo(&set, NULL);
-        if (s > 0 && s != SIGCHLD) op_stopped = s;
-        if ((s < 0 && errno == EAGAIN) || op_stopped) {
-            if (op_stopped) prctl(PR_SET_CHILD_SUBREAPER, 1);
-            kill(pid, SIGKILL);
-            waitpid(pid, &status, 0);
-            if (op_stopped) stop_orphans();
-            return -1;
+        double now = op_stop_clock(), first = 0;
+        for (int k = 0; k < n; k++) {
+            pid_t got = waitpid(pid[k], status, WNOHANG);
+            if (got == pid[k]) return k;
+            if (got < 0 && errno != EINTR) return *status = -1, k;
+            if (until[k] > 0 && now >= until[k]) return *status = killed(pid[k]), k;
+            if (until[k] > 0 && (first == 0 || until[k] < first)) first = until[k];
         }
+        struct timespec t = {(time_t)(first - now) + 1, 0};
+        int s = first > 0 ? sigtimedwait(&set, NULL, &t) : sigwaitinfo(&set, NULL);
+        if (s > 0 && s != SIGCHLD) op_stopped = s;
+        if (!op_stopped) continue;
+        prctl(PR_SET_CHILD_SUBREAPER, 1);
+        for (int k = 0; k < n; k++) killed(pid[k]);
+        stop_orphans();
+        return -1;
     }
 }
 

@@ -9,8 +9,9 @@
 #ifndef OP_SWEEP_H
 #define OP_SWEEP_H
 #include "stats.h"
+#include <sys/types.h>
 
-enum { OP_POINTS = 16384, OP_RESULTS = 32768, OP_STATES = 16384, OP_BUFFERS = 2048 };
+enum { OP_POINTS = 16384, OP_RESULTS = 32768, OP_STATES = 16384, OP_BUFFERS = 2048, OP_FRAMES = 4 };
 
 struct CUstream_st; /* a stream of CUDA */
 typedef enum op_role { OP_NO_SWEEP, OP_REFERENCE, OP_WALKER, OP_SINGLE } op_role;
@@ -64,8 +65,9 @@ typedef struct op_point {
     uint64_t size;
     int id; /* op_id */
     int nth_at_site;
-    int kinds;       /* bit of each op_fault that it can have */
-    char stack[320]; /* of the reference run: op_stack_text */
+    int kinds;        /* bit of each op_fault that it can have */
+    char stack[320];  /* of the reference run: op_stack_text */
+    char frames[224]; /* its first few, with their modules */
 } op_point;
 
 typedef struct op_result {
@@ -74,6 +76,8 @@ typedef struct op_result {
     op_mode mode;
     op_fault fault;
     op_verdict verdict;
+    int fired;      /* the run came to its fault */
+    int passed;     /* OP_SINGLE: to the end of the step without it */
     int inherited;  /* the result whose verdict this one took over; -1: judged itself */
     int closed;     /* of a program that marks no steps: judged by its exit, too */
     int status;     /* of waitpid, of the process that was judged */
@@ -83,7 +87,7 @@ typedef struct op_result {
     double measure; /* largest distance of a compared buffer, in its own measure */
     char worst[64]; /* that buffer */
     char why[200];  /* of a finding: what differed first */
-    char second_site[96];
+    char second_site[96], second_frames[224];
 } op_result;
 
 typedef struct op_step_summary {
@@ -98,15 +102,10 @@ typedef struct op_sweep_file {
     uint64_t calls[OP_FAULTS]
                   [(OP_CALLS + 63) / 64]; /* bits of those that are points of each kind */
     int modes[OP_FAULTS];                 /* bit of each op_mode; 0: the kind is not asked for */
-    char part[24]; /* a part of this name is swept (op_part_begin); "": a step */
+    char part[64]; /* a part of this name is swept (op_part_begin); "": a step */
     int step;      /* which of them, from 1 */
     int jobs, timeout_s, prune, pairs, by_site;
-    int single_point;  /* OP_SINGLE */
-    int single_passed; /* it came to the end of the step without its fault */
-    int then;          /* of pairs: only this second fault, from 1; 0: all */
-    op_mode single_mode;
-    op_fault single_fault;
-    uint64_t single_budget;
+    int then;    /* of pairs: only this second fault, from 1; 0: all */
     int budgets; /* how many, at most */
     int shard, shards;
     uint16_t skip[OP_POINTS]; /* OP_RUN bits: that run is not wanted, or was made before */
@@ -114,6 +113,7 @@ typedef struct op_sweep_file {
     char folder[512];
     char asked[3072]; /* options and command, as words for a shell: a resumed sweep has the same */
     /* written by the reference */
+    char note[1200];     /* of op_sweep_note */
     int npoints, marked; /* marked: the program marks its steps */
     uint64_t reference_live, reference_state;
     uint64_t begin_live, peak_live; /* of the step */
@@ -121,12 +121,16 @@ typedef struct op_sweep_file {
     int reference_ended;
     op_point point[OP_POINTS];
     /* written by the walker and its children */
-    int walked;       /* points that the walker passed */
+    int walked;  /* points that the walker passed */
+    int threads; /* besides the one at a fault point, the most there were; by the reference, too */
+    char threads_named[120];
+    int unforked;     /* second faults that were left out for them */
+    int full;         /* there were more than OP_RESULTS runs */
     int walker_equal; /* the walker, never failed, ended in the reference's state */
     int nresults;
     struct {
-        uint64_t hash;
-        int result; /* + 1; 0: free */
+        uint64_t hash; /* 0: free */
+        int result;    /* + 1; 0: about to be known */
     } state[OP_STATES];
     op_result result[OP_RESULTS];
 } op_sweep_file;
@@ -135,6 +139,8 @@ typedef struct op_sweep_file {
 #define OP_RUN(fault, mode) (1u << (2 * (unsigned)(fault) + (unsigned)(mode)))
 _Static_assert(OP_BUDGET == 2 && 2 * OP_FAULTS <= 16, "a budget is no run of a point");
 
+/* r came to a state that another run had come to first: what came of that. */
+void op_judge_inherited(op_result *r, const op_result *before);
 extern const char *const op_verdict_text[OP_VERDICT_COUNT];
 extern const int op_verdict_finding[OP_VERDICT_COUNT];
 extern const char *const op_verdict_means[OP_VERDICT_COUNT];
@@ -157,12 +163,28 @@ void op_sweep_rule(const op_call *c, op_rule *out);
  * child. */
 void op_sweep_enter(void);
 void op_sweep_end_process(op_verdict v, const char *why) __attribute__((noreturn));
-void op_sweep_calm(void);     /* no more faults in this process */
-void op_sweep_wait_all(void); /* for the children of this process */
+void op_sweep_calm(void);         /* no more faults in this process */
+int op_sweep_failed_a_free(void); /* a fault of this process was at a call that frees */
+void op_sweep_wait_all(void);     /* for the children of this process */
 void op_sweep_forget_points(void);
 /* ---- place.c: where this process writes what it would else write over (oomproof_folder) ---- */
 void op_sweep_own_place(const op_result *r); /* a copy of its parent's, for the run of r */
-op_result *op_sweep_result(void);            /* of this process; NULL: it has taken no fault */
+void op_sweep_own_files(const op_result *r, const op_result *parent);
+op_result *op_sweep_run(void);    /* OP_SINGLE: which this process is to be; else NULL */
+op_result *op_sweep_result(void); /* of this process; NULL: it has taken no fault */
+
+/* ---- children.c: the forks of this process ---- */
+/* The run of r, when no more than that are under way beside it. Of the program's output it begins
+ * where r->out_at says, or, below 0, here. As fork; -1 with a verdict. */
+pid_t op_children_fork(op_result *r, int beside);
+void op_children_wait(int at_most);
+int op_children_run(const op_result *r); /* it is under way */
+/* ---- threads.c ---- */
+/* How many there are besides this one and the simulated device's; their names. */
+int op_sweep_threads(char *names, size_t bytes);
+
+/* ---- notes.c ---- */
+void op_sweep_note(const char *function, const char *text);
 
 /* ---- budget.c ---- */
 /* Budgets from "nothing more fits" to "all fits": half of them evenly, the rest where two

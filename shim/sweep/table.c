@@ -83,7 +83,10 @@ void op_print_tally(FILE *f, const op_sweep_file *s, const op_tally *t)
                     *p->phase ? p->phase : "no phase", (unsigned long long)p->size, p->nth_at_site,
                     op_fault_text[r->fault], op_mode_text[r->mode]);
         if (r->second >= 0) fprintf(f, ", then at %s", r->second_site);
-        fprintf(f, "\n  %s\n  repeat: ", *r->why ? r->why : op_verdict_text[r->verdict]);
+        fprintf(f, "\n  %s\n", *r->why ? r->why : op_verdict_text[r->verdict]);
+        if (*p->frames) fprintf(f, "  stack: %s\n", p->frames);
+        if (*r->second_frames) fprintf(f, "  stack of the second: %s\n", r->second_frames);
+        fputs("  repeat: ", f);
         repeat(f, r, t);
         fputc('\n', f);
     }
@@ -196,6 +199,8 @@ int op_write_json(FILE *f, const op_sweep_file *s, const op_tally *t)
     op_json_text(f, t->command);
     fputs(",\"options\":", f);
     op_json_text(f, t->again);
+    fprintf(f, ",\"marked\":%s,\"part\":", s->marked ? "true" : "false");
+    op_json_text(f, s->part);
     fprintf(f,
             ",\n\"shard\":[%d,%d],\"asked\":%d,\"runs\":%d,\"pairs\":%d,\"pruned\":%d,\"checked\":%"
             "d,\"fork\":%s,"
@@ -226,6 +231,10 @@ int op_write_junit(FILE *f, const op_sweep_file *s, const op_tally *t)
         if (op_verdict_finding[r->verdict]) {
             fprintf(f, "<failure message=\"%s\">", op_verdict_text[r->verdict]);
             op_xml(f, r->why);
+            if (*p->frames) fputs("\nstack: ", f);
+            op_xml(f, p->frames);
+            if (*r->second_frames) fputs("\nstack of the second: ", f);
+            op_xml(f, r->second_frames);
             fputs("\nrepeat: ", f);
             op_xml(f, repeat_text(r, t));
             fputs("</failure>", f);

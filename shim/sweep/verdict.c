@@ -1,5 +1,21 @@
 /* verdict.c - the words of a sweep. */
 #include "sweep.h"
+#include <string.h>
+
+void op_judge_inherited(op_result *r, const op_result *before)
+{
+    r->points = before->points;
+    r->trained = before->trained;
+    r->dropped = before->dropped;
+    r->splits = before->splits;
+    r->retries = before->retries;
+    r->attempts = before->attempts;
+    r->measure = before->measure;
+    r->status = before->status;
+    memcpy(r->worst, before->worst, sizeof r->worst);
+    memcpy(r->why, before->why, sizeof r->why);
+    r->verdict = before->verdict;
+}
 
 const char *const op_verdict_text[OP_VERDICT_COUNT] = {
 #define X(name, text, finding, means) text,

@@ -261,6 +261,7 @@ static void *help(void *arg)
 {
     int me = (int)(intptr_t)arg;
     uint64_t seen = 0;
+    pthread_setname_np(pthread_self(), "oomproof-sim"); /* known to a sweep, which forks */
     pthread_mutex_lock(&crew.lock);
     for (;;) {
         while (crew.round == seen) pthread_cond_wait(&crew.begin, &crew.lock);

@@ -1,0 +1,50 @@
+# marked.sh BUILD - a program that marks its steps: what goes wrong within one is found, named and measured.
+. "$(dirname "$0")/lib.sh"
+prog=$(realpath "$build/cases/sweep_subject")
+bin=$(realpath "$build/bin/oomproof")
+swept 0 "2 once: recovered exactly" "2 status once: refused cleanly" "0 findings" "fired nothing" \
+    ++ --kinds oom,status --once --calls 'cudaM*' -- "$prog" right
+# a part that fails and keeps memory, whatever it failed by; a call that frees and fails cannot be blamed for that
+swept 0 "0 findings" ++ --part work --kinds oom,status,sticky --calls 'cuda*' -- "$prog" right work
+swept 1 "FINDING leak" "512 device bytes more" "1 status once: leak" "sticky once: refused cleanly" \
+    ++ --part work --kinds status,sticky --calls cudaMemcpy -- "$prog" leaks work
+# what differed first within a part, and by how much
+swept 1 "FINDING" "scores was changed: off by 0.125 (bound 0), first at number 2 of 4" ++ --once --part work -- "$prog" off work
+swept 1 "state was changed: 1 of its 8 bytes, the first at 3" ++ --once --part work -- "$prog" differs work
+# the way to the fault, at the finding
+swept 1 "  stack: work (sweep_subject) < main (sweep_subject)" ++ --once --junit "$dir/junit" -- "$prog" off
+grep -q "stack: work (sweep_subject) &#60; main (sweep_subject)" "$dir/junit" || { echo "no stack in the JUnit:"; cat "$dir/junit"; bad=1; }
+swept 1 "  stack of the second: work (sweep_subject) < main (sweep_subject)" ++ --pairs --once --part work -- "$prog" off work
+# one that ends within its step: what cannot be recovered may, by a message and a code
+for way in "" --no-fork; do
+    swept 1 "FINDING state drift" "a transient out-of-memory was not recovered: ended within its step with exit code 3" \
+        "1 once: state drift" "1 persistent: refused cleanly" ++ $way -- "$prog" exits
+    swept 0 "2 status once: refused cleanly" "2 sticky once: refused cleanly" "0 findings" \
+        ++ $way --kinds status,sticky --calls 'cudaM*' -- "$prog" exits
+    swept 1 "FINDING swallowed" "with exit code 3, and said nothing" ++ $way --status --calls 'cudaMe*' -- "$prog" exits-silently
+    swept 1 "FINDING swallowed" "with exit code 0, as if it were done" ++ $way --status --calls 'cudaMe*' -- "$prog" exits-0
+    swept 1 "FINDING swallowed" "retried, though it was no out-of-memory; then ended within its part" \
+        ++ $way --part work --status --calls 'cudaMe*' -- "$prog" retries-exits work
+    # what a program that marks its steps printed is compared where a command for it is given
+    swept 0 "1 once: recovered exactly" "0 findings" ++ $way --once -- "$prog" prints
+    swept 1 "FINDING state drift" "what it printed until the step ended is not right" ++ $way --once --compare cmp -- "$prog" prints
+    swept 0 "1 once: recovered exactly" "0 findings" ++ $way --once --compare cmp -- "$prog" right
+done
+# any name of a part, and the line that repeats a finding can be pasted
+for name in 'a b' "it's" 'x;touch hurt' '$(touch hurt)' 'q"uote' 'n:3' '`touch hurt`'; do
+    swept 1 "FINDING state drift" ++ --once --part "$name:1" -- "$prog" off "$name"
+    repeat=$(sed -n 's/^  repeat: oomproof //p' "$dir/out" | head -1)
+    (cd "$dir" && eval "\"$bin\" $repeat" >"$dir/out" 2>&1)
+    grep -q "FINDING state drift" "$dir/out" && [ ! -e "$dir/hurt" ] || { echo "the repeat line of the part $name: $repeat"; cat "$dir/out"; bad=1; }
+done
+swept 2 "a control character" ++ --part "a
+b" -- "$prog" off
+swept 2 "1 to 63 bytes" ++ --part '' -- "$prog" off
+# what is said by nothing is told, not guessed
+swept 0 "note: oomproof_buffer: its name is NULL" "note: oomproof_part_begin: the name is NULL" \
+    "note: oomproof_part_end: the name is NULL" "note: oomproof_step_end: the summary is NULL" ++ -- "$prog" nameless
+swept 0 "note: oomproof_part_end: the summary is NULL" ++ --part work -- "$prog" nameless work
+"$build/bin/oomproof" run --device sim -- "$prog" nameless >"$dir/out" 2>&1
+[ "$(grep -c "oomproof: oomproof_step_end: the summary is NULL" "$dir/out")" -eq 1 ] || { echo "not told outside of a sweep:"; cat "$dir/out"; bad=1; }
+swept 2 "--part was given already" ++ --part work --part other -- "$prog" right work
+exit $bad
