@@ -1,6 +1,7 @@
 /* staging.c - property 4: before a retry everything is on the host, exactly, and the device is
  * empty. */
 #include "case.h"
+#include "loop/evaluate.h"
 #include "rig.h"
 #include <malloc.h>
 
@@ -240,6 +241,7 @@ START_TEST(the_caching_allocator_gives_everything_back)
     rig_open(&r, &o);
     rig_run(&r, NULL, NULL);
     rig_state whole = rig_state_copy(&r, &r.end);
+    rig_check_invariants(&r, "no fault"); /* and without a cache, so that each run asks again */
     int k = 1;
     for (; k < 40; k++) {
         char rule[96];
@@ -258,6 +260,161 @@ START_TEST(the_caching_allocator_gives_everything_back)
     ck_assert_int_ge(k, 3); /* two fault points, and the run that fired nothing */
     rig_state_free(&whole);
     rig_close(&r);
+}
+END_TEST
+
+/* Once the largest batch was there, a batch that fits asks the driver for nothing. */
+static uint64_t asked(void)
+{
+    static const char *const calls[] = {"cudaMalloc", "cudaFree", "cudaMemPoolTrimTo"};
+    uint64_t n = 0;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) n += oomproof_calls(calls[i]);
+    return n;
+}
+
+START_TEST(a_steady_step_allocates_nothing_and_the_next_failure_finds_the_baseline)
+{
+    for (int kind = PT_ALLOC_CACHING; kind <= PT_ALLOC_ASYNC; kind++) {
+        rig r;
+        rig_options o = {
+            .scenes = 2, .points = {20000, 5000}, .allocator = (pt_allocator_kind)kind};
+        static pt_scores s;
+        if (kind == PT_ALLOC_DIRECT) continue; /* which keeps nothing */
+        rig_open(&r, &o);
+        rig_run(&r, NULL, NULL);
+        uint64_t live = oomproof_live_bytes();
+        if (kind == PT_ALLOC_CACHING) ck_assert_uint_gt(live, r.live); /* it keeps what it had */
+        uint64_t before = asked();
+        for (int i = 0; i < 3; i++) {
+            rig_run(&r, NULL, NULL);
+            ck_assert_int_eq(pt_evaluate_scene(r.t, &r.scene[1], NULL, &s), PT_OK);
+        }
+        ck_assert_msg(asked() == before, "%llu calls of the driver for memory in 3 steps",
+                      (unsigned long long)(asked() - before));
+        rig_state whole = rig_state_copy(&r, &r.end);
+        /* what is cached goes back before a retry: recover.c compares with the baseline */
+        rig_run(&r, "cublasSgemm phase=backward nth=3 -> status(CUBLAS_STATUS_ALLOC_FAILED)", NULL);
+        ck_assert_msg(r.status == PT_OK, "%s", r.error.message);
+        ck_assert_int_eq(r.result.recover.retries, 1);
+        ck_assert_uint_gt(asked(), before);
+        ck_assert_str_eq(rig_state_diff(&r, &r.end, &whole), "");
+        rig_check_invariants(&r, "an OOM with a full cache");
+        rig_state_free(&whole);
+        rig_close(&r);
+    }
+}
+END_TEST
+
+START_TEST(a_step_holds_at_most_a_fifth_more_than_the_net_must_keep)
+{
+    for (int i = 0; i < 12; i++) {
+        rig r;
+        rig_options o = {.scenes = 2,
+                         .points = {20000, 5000},
+                         .voxel = 0.1f,
+                         .width0 = 32,
+                         .allocator = i & 1 ? PT_ALLOC_DIRECT : PT_ALLOC_CACHING,
+                         .convs = 1 + (i >> 1 & 1),
+                         .norm = (pt_norm)(i >> 2)};
+        rig_open(&r, &o);
+        rig_run(&r, NULL, NULL);
+        ck_assert_msg(r.status == PT_OK, "%s", r.error.message);
+        const pt_batch_result *b = &r.result;
+        double times = (double)b->bytes_used / (double)b->bytes_kept;
+        printf("%.0f bytes a voxel, %.3f times what the net must keep\n",
+               (double)b->bytes_used / (double)b->voxels_used, times);
+        ck_assert_int_eq(b->voxels_used, b->voxels);
+        ck_assert_msg(times > 1 && times <= 1.2, "%zu bytes in use, %zu must be kept",
+                      b->bytes_used, b->bytes_kept);
+        if (o.allocator == PT_ALLOC_DIRECT)
+            ck_assert_uint_eq(b->bytes_used, b->bytes_peak - b->bytes_baseline);
+        rig_close(&r);
+    }
+}
+END_TEST
+
+/* Host memory that cannot be pinned is no reason to split anything: pageable memory does. */
+START_TEST(without_pinned_memory_everything_is_the_same_in_every_bit)
+{
+    rig r, pageable;
+    char error[128];
+    rig_open(&r, &small);
+    ck_assert_ptr_nonnull(r.t->device.pinned);
+    rig_run(&r, three, NULL);
+    ck_assert_int_eq(r.result.recover.splits_scene, 1);
+    ck_assert_int_eq(oomproof_arm("cudaHostAlloc -> oom", error, sizeof error), 1);
+    rig_open(&pageable, &small);
+    ck_assert_uint_eq(oomproof_fired(0), 1);
+    oomproof_disarm();
+    ck_assert_ptr_null(pageable.t->device.pinned);
+    ck_assert_int_eq(cudaPeekAtLastError(), cudaSuccess);
+    rig_run(&pageable, three, NULL);
+    ck_assert_msg(pageable.status == PT_OK, "%s", pageable.error.message);
+    ck_assert_int_eq(pageable.result.recover.splits_scene, 1);
+    ck_assert_str_eq(rig_state_diff(&r, &r.end, &pageable.end), "");
+    rig_check_invariants(&pageable, "no pinned memory");
+    rig_close(&pageable);
+    /* what is no lack of memory is told */
+    pt_device d;
+    ck_assert_int_eq(
+        oomproof_arm("cudaHostAlloc -> error(cudaErrorInvalidValue)", error, sizeof error), 1);
+    ck_assert_int_eq(pt_device_open(PT_ALLOC_DIRECT, &d), PT_ERR_DEVICE);
+    oomproof_disarm();
+    ck_assert_ptr_nonnull(strstr(pt_error_last()->message, "cudaHostAlloc"));
+    rig_close(&r);
+}
+END_TEST
+
+typedef struct ahead {
+    pt_device *d;
+    uint32_t *block;
+    int looked;
+} ahead;
+enum { AHEAD = 50000 };
+
+static void next_batch_is_there(void *user, const pt_fragment *f)
+{
+    static uint32_t host[AHEAD];
+    ahead *a = user;
+    (void)f;
+    ck_assert_int_eq(cudaMemcpy(host, a->block, sizeof host, cudaMemcpyDeviceToHost), cudaSuccess);
+    for (uint32_t i = 0; i < AHEAD; i++) ck_assert_uint_eq(host[i], 7 * i);
+    a->looked++;
+}
+
+/* What was fetched for the next batch lies under the baseline of this one: no recovery touches it,
+ * and no byte of it is missed. */
+START_TEST(a_batch_that_was_fetched_ahead_stays_where_it_is)
+{
+    for (int kind = PT_ALLOC_CACHING; kind <= PT_ALLOC_ASYNC; kind++) {
+        rig r;
+        rig_options o = small;
+        static uint32_t host[AHEAD];
+        o.allocator = (pt_allocator_kind)kind;
+        rig_open(&r, &o);
+        rig_run(&r, NULL, NULL);
+        rig_state whole = rig_state_copy(&r, &r.end);
+        rig_check_invariants(&r, "nothing beside it");
+        ahead a = {.d = &r.t->device};
+        void *block;
+        for (uint32_t i = 0; i < AHEAD; i++) host[i] = 7 * i;
+        ck_assert_int_eq(pt_mem_alloc(a.d, AHEAD, sizeof *host, "next", &block), PT_OK);
+        a.block = block;
+        ck_assert_int_eq(pt_copy_up(a.d, block, host, sizeof host), PT_OK);
+        r.live = oomproof_live_bytes();
+        pt_hooks h = r.t->hooks;
+        r.t->hooks = (pt_hooks){.user = &a, .before_attempt = next_batch_is_there};
+        rig_run(&r, "cublasSgemm phase=backward nth=3 -> status(CUBLAS_STATUS_ALLOC_FAILED)", NULL);
+        r.t->hooks = h;
+        ck_assert_msg(r.status == PT_OK, "%s", r.error.message);
+        ck_assert_int_eq(r.result.recover.retries, 1);
+        ck_assert_int_eq(a.looked, 2);
+        ck_assert_str_eq(rig_state_diff(&r, &r.end, &whole), "");
+        rig_check_invariants(&r, "a batch fetched ahead");
+        pt_mem_free(a.d, block);
+        rig_state_free(&whole);
+        rig_close(&r);
+    }
 }
 END_TEST
 
