@@ -170,6 +170,11 @@ oomproof_mutant(voided-sum-goes-on INVARIANT 1
   FILES trainer/loop/step.c SUITE accum PRECISION double
   PASS a_step_of_three_batches_is_that_of_one_batch_of_their_scenes
   FAIL a_sum_that_cannot_be_trusted_is_given_up_and_said)
+oomproof_mutant(voided-statistics-stay INVARIANT 1
+  WHAT "what batch norm learnt in a step that was not taken stays"
+  FILES trainer/loop/step.c SUITE accum PRECISION double
+  PASS a_step_of_three_batches_is_that_of_one_batch_of_their_scenes
+  FAIL statistics_that_a_voided_step_learnt_go_with_it)
 oomproof_mutant(statistics-of-the-halo INVARIANT 1
   WHAT "batch norm learns from the halo too, whose voxels another piece learns from"
   FILES trainer/net/voxelise.c SUITE batchnorm PRECISION double

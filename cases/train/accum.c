@@ -21,11 +21,13 @@ static const char skipped[] = "cudnnSoftmaxForward nth=1 -> status(CUDNN_STATUS_
 static const char again[] = "cudaMalloc phase=backward nth=3 -> oom";
 
 static int large; /* the second room is worth a split in space */
+static pt_norm norm;
 
 static void open_rooms(rig *r, int accum)
 {
     rig_options o = rooms;
     o.accum = accum;
+    o.norm = norm;
     if (large) o.points[1] = 30000, o.voxel = 0.12f;
     rig_open(r, &o);
     r->t->o.augment = 0; /* which is keyed by batch */
@@ -315,6 +317,51 @@ START_TEST(a_sum_that_cannot_be_trusted_is_given_up_and_said)
     ck_assert_str_eq(rig_state_diff(&r, &r.end, &later.end), "");
     rig_close(&later);
     rig_close(&r);
+}
+END_TEST
+
+/* What a step's batches taught batch norm goes with the step, as it would in one batch of all their
+ * scenes; also in a run that is stopped within it and goes on. */
+START_TEST(statistics_that_a_voided_step_learnt_go_with_it)
+{
+    static const char untrusted[] = "cudaStreamSynchronize phase=commit nth=8 -> error(1)";
+    /* the last fails, and then the step of the others too */
+    static const char both[] = "cudnnSoftmaxForward nth=1 -> status(CUDNN_STATUS_BAD_PARAM);"
+                               "cudaMemcpyAsync kind=d2h phase=step nth=1 -> poison(nan, type=f64)";
+    const struct {
+        const char *last;
+        int resumed;
+    } how[] = {{not_finite, 0}, {not_finite, 1}, {untrusted, 0}, {both, 0}};
+    char path[512];
+    norm = PT_NORM_BATCH;
+    snprintf(path, sizeof path, "%s/cases/voided.%ld", OOMPROOF_BUILD_DIR, (long)getpid());
+    for (size_t i = 0; i < sizeof how / sizeof *how; i++) {
+        rig r;
+        int found;
+        open_rooms(&r, N);
+        rig_state before = rig_state_copy(&r, &r.start);
+        for (int s = 0; s < N - 1; s++) ck_assert_int_eq(feed(&r, s, NULL), PT_OK);
+        rig_read_state(&r, &r.end);
+        ck_assert_str_eq(rig_state_diff(&r, &r.end, &before), " running statistics");
+        if (how[i].resumed) {
+            ck_assert_int_eq(pt_checkpoint_save(r.t, path), PT_OK);
+            rig_close(&r);
+            open_rooms(&r, N);
+            ck_assert_int_eq(pt_checkpoint_load(r.t, path, &found), PT_OK);
+            unlink(path);
+        }
+        ck_assert_int_ne(feed(&r, N - 1, how[i].last), PT_OK);
+        ck_assert_int_eq(r.result.voided, 900 + 2500);
+        rig_read_state(&r, &r.end);
+        ck_assert_msg(!*rig_state_diff(&r, &r.end, &before), "case %zu: changed%s", i,
+                      rig_state_diff(&r, &r.end, &before));
+        /* the next step's first batch is where its way back leads, not that of the voided one */
+        ck_assert_int_eq(feed(&r, 0, NULL), PT_OK);
+        rig_read_state(&r, &r.end);
+        ck_assert_str_eq(rig_state_diff(&r, &r.end, &before), " running statistics");
+        rig_state_free(&before);
+        rig_close(&r);
+    }
 }
 END_TEST
 

@@ -83,12 +83,15 @@ static char *slurp(const char *path, size_t *n)
     return bytes;
 }
 
-/* With a right checksum, in place of the last 8 bytes. */
-static void put(const char *path, char *bytes, size_t n)
+enum { MARK = 8 }; /* bytes behind the checksum, since version 5 */
+
+/* With a right checksum, in place of the 8 bytes before the last `mark`. */
+static void put(const char *path, char *bytes, size_t n, size_t mark)
 {
     uint64_t sum = 14695981039346656037u;
-    for (size_t i = 0; i + 8 < n; i++) sum = (sum ^ (unsigned char)bytes[i]) * 1099511628211u;
-    memcpy(bytes + n - 8, &sum, 8);
+    size_t end = n - 8 - mark;
+    for (size_t i = 0; i < end; i++) sum = (sum ^ (unsigned char)bytes[i]) * 1099511628211u;
+    memcpy(bytes + end, &sum, 8);
     FILE *f = fopen(path, "wb");
     ck_assert_ptr_nonnull(f);
     ck_assert_uint_eq(fwrite(bytes, 1, n, f), n);
@@ -96,11 +99,11 @@ static void put(const char *path, char *bytes, size_t n)
 }
 
 /* Version 3 put four numbers behind the eleven of version 2, version 4 five more and the memory
- * model. */
+ * model, version 5 a mark at the end. */
 static void version_is_read(int64_t version)
 {
     size_t had = version == 2 ? 11 : 15, end = 8 + 8 * had,
-           more = 8 * (20 - had) + sizeof(double) * PT_PLAN_NUMBERS;
+           more = version < 4 ? 8 * (20 - had) + sizeof(double) * PT_PLAN_NUMBERS : 0;
     rig r, old;
     char path[512];
     size_t n;
@@ -111,7 +114,7 @@ static void version_is_read(int64_t version)
     char *bytes = slurp(path, &n);
     memcpy(bytes + 8, &version, 8);
     memmove(bytes + end, bytes + end + more, n - end - more);
-    put(path, bytes, n - more);
+    put(path, bytes, n - more - MARK, 0);
     ck_assert_msg(pt_checkpoint_look(path, &about) == PT_OK, "%s", pt_error_last()->message);
     ck_assert_int_eq(about.optimizer, PT_ADAMW);
     ck_assert_int_eq(about.accum, 1);
@@ -137,6 +140,12 @@ END_TEST
 START_TEST(a_file_of_version_3_is_read)
 {
     version_is_read(3);
+}
+END_TEST
+
+START_TEST(a_file_of_version_4_is_read)
+{
+    version_is_read(4);
 }
 END_TEST
 
@@ -205,12 +214,15 @@ START_TEST(what_is_not_of_this_run_is_refused_and_changes_nothing)
     ck_assert_int_eq(pt_checkpoint_save(sgd.t, path), PT_OK);
     refused(&r, path, "of a run with --optimizer sgd, not adamw");
     char *bytes = slurp(path, &n);
-    for (int64_t version = 1; version <= 5; version += 4) {
+    bytes[n - MARK + 1] ^= 1; /* DONE */
+    put(path, bytes, n, MARK);
+    refused(&sgd, path, "does not end with DONE");
+    for (int64_t version = 1; version <= 6; version += 5) {
         memcpy(bytes + 8, &version, 8);
-        put(path, bytes, n);
+        put(path, bytes, n, MARK);
         refused(&sgd, path,
-                version == 1 ? "checkpoint version 1, this program reads 2 to 4"
-                             : "checkpoint version 5, this program reads 2 to 4");
+                version == 1 ? "checkpoint version 1, this program reads 2 to 5"
+                             : "checkpoint version 6, this program reads 2 to 5");
         ck_assert_int_eq(pt_checkpoint_look(path, &about), PT_ERR_INPUT);
     }
     free(bytes);

@@ -32,9 +32,16 @@ enum {
     H_PLAN, /* the memory model's numbers, as they lie in memory */
     H_COUNT = H_PLAN + (int)PT_PLAN_NUMBERS
 };
-enum { OLDEST = 2, VERSION = 4 };
-static const int numbers[] = {[2] = H_OPTIMIZER, [3] = H_ACCUM, [4] = H_COUNT}; /* of a version */
+enum { OLDEST = 2, MARKED = 5, VERSION = 5 };
+static const int numbers[] = {/* of a version */
+                              [2] = H_OPTIMIZER,
+                              [3] = H_ACCUM,
+                              [4] = H_COUNT,
+                              [5] = H_COUNT};
 static const char magic[8] = {'O', 'O', 'M', 'P', 'R', 'O', 'O', 'F'};
+/* The last bytes since version 5: what ends without them was not written to its end. */
+static const char done_mark[8] = {'\n', 'D', 'O', 'N', 'E', '\n', 0, 0};
+enum { TAIL = sizeof(uint64_t) + sizeof done_mark };
 
 static uint64_t fnv(uint64_t h, const void *data, size_t n)
 {
@@ -54,11 +61,13 @@ static int64_t digest_of(const pt_trainer *t)
     return (int64_t)h;
 }
 
-/* accumulated: batches whose gradient is in it, before which there is none */
-static size_t body_bytes(const pt_trainer *t, int64_t accumulated)
+/* accumulated: batches whose gradient is in it, before which there is none; and since version 5 the
+ * running statistics from before them */
+static size_t body_bytes(const pt_trainer *t, int64_t version, int64_t accumulated)
 {
     size_t arrays = (t->optimizer.v ? 3 : 2) + (accumulated > 0);
-    return sizeof(real) * (arrays * t->net->nparams + t->net->nrunning);
+    size_t statistics = 1 + (version >= MARKED && accumulated > 0);
+    return sizeof(real) * (arrays * t->net->nparams + statistics * t->net->nrunning);
 }
 
 /* *end: where the header ends. What an older version does not say is filled in. */
@@ -126,11 +135,15 @@ static pt_status pack(pt_trainer *t, char *image)
     TRY(pt_trainer_read(t, t->optimizer.m, n, body + n));
     if (t->optimizer.v) TRY(pt_trainer_read(t, t->optimizer.v, n, body + 2 * n));
     if (t->net->nrunning) TRY(pt_trainer_read(t, t->net->running, t->net->nrunning, body + after));
-    if (t->accum.batches && t->net->accum)
-        TRY(pt_trainer_read(t, t->net->accum, n, body + after + t->net->nrunning));
-    size_t end = sizeof magic + sizeof h + body_bytes(t, t->accum.batches);
+    if (t->accum.batches) {
+        real *sum = body + after + t->net->nrunning;
+        TRY(pt_trainer_read(t, t->net->accum, n, sum));
+        if (t->net->nrunning) TRY(pt_trainer_read(t, t->running_step, t->net->nrunning, sum + n));
+    }
+    size_t end = sizeof magic + sizeof h + body_bytes(t, VERSION, t->accum.batches);
     uint64_t sum = fnv(14695981039346656037u, image, end);
     memcpy(image + end, &sum, sizeof sum);
+    memcpy(image + end + sizeof sum, done_mark, sizeof done_mark);
 done:
     return st;
 }
@@ -154,8 +167,8 @@ static uint64_t file_hash(const char *path)
 static pt_status save(pt_trainer *t, const char *path, int *retries)
 {
     pt_status st = PT_OK;
-    size_t bytes = sizeof magic + sizeof(int64_t) * H_COUNT + body_bytes(t, t->accum.batches) +
-                   sizeof(uint64_t);
+    size_t bytes =
+        sizeof magic + sizeof(int64_t) * H_COUNT + body_bytes(t, VERSION, t->accum.batches) + TAIL;
     char *image = malloc(bytes);
     pt_phase_set(PT_PHASE_CHECKPOINT);
     if (!image)
@@ -229,10 +242,16 @@ static pt_status check(const pt_trainer *t, const char *path, const char *image,
             PT_ERR_INPUT,
             "%s: of a run with --accum %lld, not %lld: its batches belong to other steps", path,
             (long long)h[H_ACCUM], (long long)pt_accum_of(&t->o));
-    size_t end = *start + body_bytes(t, h[H_ACCUM_BATCHES]);
-    if (bytes != end + sizeof sum)
+    size_t end = *start + body_bytes(t, h[H_VERSION], h[H_ACCUM_BATCHES]);
+    size_t tail = h[H_VERSION] >= MARKED ? TAIL : sizeof sum;
+    if (bytes != end + tail)
         return pt_fail(PT_ERR_INPUT, "%s: %zu bytes, a whole checkpoint of this net has %zu", path,
-                       bytes, end + sizeof sum);
+                       bytes, end + tail);
+    if (tail == TAIL && memcmp(image + end + sizeof sum, done_mark, sizeof done_mark) != 0)
+        return pt_fail(PT_ERR_INPUT,
+                       "%s: damaged: it does not end with DONE, as one does that was "
+                       "written to its end",
+                       path);
     memcpy(&sum, image + end, sizeof sum);
     if (sum != fnv(14695981039346656037u, image, end))
         return pt_fail(PT_ERR_INPUT, "%s: damaged: the checksum does not fit", path);
@@ -280,8 +299,13 @@ pt_status pt_checkpoint_load(pt_trainer *t, const char *path, int *found)
     TRY(pt_trainer_write(t, t->optimizer.m, n, body + n));
     if (t->optimizer.v) TRY(pt_trainer_write(t, t->optimizer.v, n, body + 2 * n));
     if (t->net->nrunning) TRY(pt_trainer_write(t, t->net->running, t->net->nrunning, body + after));
-    if (h[H_ACCUM_BATCHES])
-        TRY(pt_trainer_write(t, t->net->accum, n, body + after + t->net->nrunning));
+    if (h[H_ACCUM_BATCHES]) {
+        const real *sum = body + after + t->net->nrunning;
+        TRY(pt_trainer_write(t, t->net->accum, n, sum));
+        if (t->net->nrunning) /* an older file does not know those of before: these come next */
+            TRY(pt_trainer_write(t, t->running_step, t->net->nrunning,
+                                 h[H_VERSION] >= MARKED ? sum + n : body + after));
+    }
     t->accum = (pt_accum){.batches = h[H_ACCUM_BATCHES], .points = h[H_ACCUM_POINTS]};
     memcpy(&t->accum.divisor, &h[H_ACCUM_DIVISOR], sizeof(double));
     memcpy(&t->accum.weight, &h[H_ACCUM_WEIGHT], sizeof(double));

@@ -5,16 +5,20 @@
 #include "probe.h"
 #include <string.h>
 
-/* The state before the batch, whatever was committed of it. */
+static pt_status copy_running(pt_trainer *t, real *to, const real *from)
+{
+    return PT_CUDA(cudaMemcpyAsync(to, from, t->net->nrunning * sizeof(real),
+                                   cudaMemcpyDeviceToDevice, t->device.stream));
+}
+
+/* The state before the batch, whatever was committed of it. On a dead context this fails, and
+ * nothing can be used again anyway. */
 void pt_roll_back(pt_trainer *t)
 {
     pt_error cause = *pt_error_last();
     cudaGetLastError();
-    pt_net_zero_grad(
-        t->net); /* on a dead context this fails, and nothing can be used again anyway */
-    if (t->net->nrunning)
-        cudaMemcpyAsync(t->net->running, t->running_before, t->net->nrunning * sizeof(real),
-                        cudaMemcpyDeviceToDevice, t->device.stream);
+    pt_net_zero_grad(t->net);
+    if (t->net->nrunning) copy_running(t, t->net->running, t->running_before);
     pt_device_sync(&t->device);
     pt_error_restore(&cause);
 }
@@ -27,10 +31,9 @@ pt_status pt_start_batch(pt_trainer *t, pt_batch_result *out)
     t->baseline = pt_mem_held(&t->device);
     pt_mem_peak(&t->device, 1);
     TRY(pt_net_zero_grad(t->net));
-    if (t->net->nrunning)
-        TRY(PT_CUDA(cudaMemcpyAsync(t->running_before, t->net->running,
-                                    t->net->nrunning * sizeof(real), cudaMemcpyDeviceToDevice,
-                                    t->device.stream)));
+    if (t->net->nrunning) TRY(copy_running(t, t->running_before, t->net->running));
+    if (t->running_step && !t->accum.batches)
+        TRY(copy_running(t, t->running_step, t->net->running));
     out->bytes_baseline = t->baseline;
 done:
     return st;
@@ -104,11 +107,17 @@ static int last_of_step(const pt_trainer *t)
     return (t->step + 1) % pt_accum_of(&t->o) == 0;
 }
 
-/* All of the step's batches take no step. */
+/* All of the step's batches take no step: what they taught batch norm goes too, as it would in one
+ * batch of all their scenes. The caller may roll its batch back after this: to the same. */
 static void give_up(pt_trainer *t, pt_batch_result *out, int64_t of_this)
 {
     out->voided = t->accum.points - of_this;
     t->accum = (pt_accum){0};
+    if (!t->running_step) return;
+    pt_error cause = *pt_error_last();
+    copy_running(t, t->running_before, t->running_step);
+    pt_error_restore(&cause);
+    pt_roll_back(t);
 }
 
 pt_status pt_step_batch(pt_trainer *t, double weight, int64_t trained, pt_batch_result *out)

@@ -80,6 +80,11 @@ pt_status pt_trainer_open(const pt_trainer_options *o, pt_trainer **out)
         TRY(pt_mem_alloc(&t->device, t->net->nrunning, sizeof(real), "trainer/running_before", &p));
         t->running_before = p;
     }
+    if (t->net->nrunning && pt_accum_of(o) > 1) {
+        void *p = NULL;
+        TRY(pt_mem_alloc(&t->device, t->net->nrunning, sizeof(real), "trainer/running_step", &p));
+        t->running_step = p;
+    }
     if (t->net->nmoments) {
         TRY(pt_net_moments(t->net, &t->moments));
         if (!(t->running_host = calloc(2 * t->net->nrunning, sizeof *t->running_host))) {
@@ -108,6 +113,7 @@ void pt_trainer_close(pt_trainer *t)
     pt_error cause = *pt_error_last(); /* closing after a failure must not hide it */
     if (t->net) {
         pt_mem_free(&t->device, t->running_before);
+        pt_mem_free(&t->device, t->running_step);
         pt_optimizer_free(t->net, &t->optimizer);
     }
     pt_net_free(t->net);

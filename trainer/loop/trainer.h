@@ -107,6 +107,7 @@ typedef struct pt_trainer {
     pt_scaler scaler;
     pt_plan plan, plan_forward; /* of batches; of scenes that are only evaluated, in this run */
     real *running_before;       /* running statistics at the start of the batch */
+    real *running_step;         /* and of the step, where it has several batches */
     real *running_host;         /* of batch norm: [2, nrunning] to compute them in */
     pt_moments moments;         /* of the committed pieces of a batch */
     pt_accum accum;
@@ -129,7 +130,8 @@ void pt_trainer_close(pt_trainer *t);
  * statistics are as before, the gradient is zero, and t->step has advanced, so that the caller may
  * go on; where it was the last batch of a step, the others of it have taken that step. A gradient
  * that overflows in fp16 is no failure: the batch takes no step, its points are in the ledger as
- * such, running statistics are as before, and the next batch has a smaller scale.
+ * such, running statistics are as before, and the next batch has a smaller scale. What is said of a
+ * batch that takes no step after all is true of all batches of its step: out->voided.
  */
 pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t *keys, int n,
                            pt_ledger *ledger, pt_batch_result *out);
