@@ -1,6 +1,7 @@
 /* staging.c - property 4: before a retry everything is on the host, exactly, and the device is
  * empty. */
 #include "case.h"
+#include "loop/evaluate.h"
 #include "rig.h"
 #include <malloc.h>
 
@@ -240,6 +241,7 @@ START_TEST(the_caching_allocator_gives_everything_back)
     rig_open(&r, &o);
     rig_run(&r, NULL, NULL);
     rig_state whole = rig_state_copy(&r, &r.end);
+    rig_check_invariants(&r, "no fault"); /* and without a cache, so that each run asks again */
     int k = 1;
     for (; k < 40; k++) {
         char rule[96];
@@ -258,6 +260,48 @@ START_TEST(the_caching_allocator_gives_everything_back)
     ck_assert_int_ge(k, 3); /* two fault points, and the run that fired nothing */
     rig_state_free(&whole);
     rig_close(&r);
+}
+END_TEST
+
+/* Once the largest batch was there, a batch that fits asks the driver for nothing. */
+static uint64_t asked(void)
+{
+    static const char *const calls[] = {"cudaMalloc", "cudaFree", "cudaMemPoolTrimTo"};
+    uint64_t n = 0;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) n += oomproof_calls(calls[i]);
+    return n;
+}
+
+START_TEST(a_steady_step_allocates_nothing_and_the_next_failure_finds_the_baseline)
+{
+    for (int kind = PT_ALLOC_CACHING; kind <= PT_ALLOC_ASYNC; kind++) {
+        rig r;
+        rig_options o = {
+            .scenes = 2, .points = {20000, 5000}, .allocator = (pt_allocator_kind)kind};
+        static pt_scores s;
+        if (kind == PT_ALLOC_DIRECT) continue; /* which keeps nothing */
+        rig_open(&r, &o);
+        rig_run(&r, NULL, NULL);
+        uint64_t live = oomproof_live_bytes();
+        if (kind == PT_ALLOC_CACHING) ck_assert_uint_gt(live, r.live); /* it keeps what it had */
+        uint64_t before = asked();
+        for (int i = 0; i < 3; i++) {
+            rig_run(&r, NULL, NULL);
+            ck_assert_int_eq(pt_evaluate_scene(r.t, &r.scene[1], NULL, &s), PT_OK);
+        }
+        ck_assert_msg(asked() == before, "%llu calls of the driver for memory in 3 steps",
+                      (unsigned long long)(asked() - before));
+        rig_state whole = rig_state_copy(&r, &r.end);
+        /* what is cached goes back before a retry: recover.c compares with the baseline */
+        rig_run(&r, "cublasSgemm phase=backward nth=3 -> status(CUBLAS_STATUS_ALLOC_FAILED)", NULL);
+        ck_assert_msg(r.status == PT_OK, "%s", r.error.message);
+        ck_assert_int_eq(r.result.recover.retries, 1);
+        ck_assert_uint_gt(asked(), before);
+        ck_assert_str_eq(rig_state_diff(&r, &r.end, &whole), "");
+        rig_check_invariants(&r, "an OOM with a full cache");
+        rig_state_free(&whole);
+        rig_close(&r);
+    }
 }
 END_TEST
 

@@ -68,6 +68,7 @@ static void one_batch(rig *r, int i, tally *t)
     uint64_t room = r->result.bytes_peak - r->result.bytes_baseline;
     rig_state undisturbed = rig_state_copy(r, &r->end);
     real *gradient = rig_copy(r, r->grad);
+    rig_check_invariants(r, "undisturbed"); /* and without a cache, so that the next asks again */
     uint64_t fired = 0;
     const char *how = rules[i % RULES];
     int at = 1 + i / RULES * 7 % 37;

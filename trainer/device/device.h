@@ -40,6 +40,7 @@ void pt_mem_free(pt_device *d, void *block); /* NULL is allowed */
 pt_status pt_mem_release(pt_device *d);      /* unused blocks go back to the driver */
 size_t pt_mem_used(const pt_device *d);      /* bytes of blocks in use, rounded up to 512 each */
 size_t pt_mem_held(const pt_device *d);      /* bytes taken from the driver */
+size_t pt_mem_least(const pt_device *d);     /* what a release would leave of them */
 size_t pt_mem_peak(pt_device *d, int reset); /* peak of held since the last reset */
 size_t pt_mem_used_peak(const pt_device *d); /* of used, since the same reset */
 /* What would have been in use, had the last allocation that failed been possible. */

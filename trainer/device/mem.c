@@ -116,6 +116,12 @@ size_t pt_mem_held(const pt_device *d)
     return d->mem->held;
 }
 
+size_t pt_mem_least(const pt_device *d)
+{
+    const pt_mem *m = d->mem;
+    return m->held - (m->ops->idle ? m->ops->idle(m) : 0);
+}
+
 size_t pt_mem_peak(pt_device *d, int reset)
 {
     size_t peak = d->mem->peak;

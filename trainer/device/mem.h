@@ -15,6 +15,7 @@ typedef struct pt_mem_ops {
     /* Bytes that it holds and nobody uses, and the largest block of them; NULL: it keeps none, or
      * only the driver knows. Asks nothing of the device. */
     void (*spare)(const pt_mem *m, size_t *bytes, size_t *largest);
+    size_t (*idle)(const pt_mem *m); /* bytes that a release would give back; NULL: none */
 } pt_mem_ops;
 
 struct pt_mem {

@@ -60,4 +60,4 @@ static void async_close(pt_mem *m)
     cudaMemPoolDestroy(m->pool);
 }
 
-const pt_mem_ops pt_mem_async = {async_alloc, async_free, async_release, async_close, NULL};
+const pt_mem_ops pt_mem_async = {async_alloc, async_free, async_release, async_close, NULL, NULL};

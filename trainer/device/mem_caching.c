@@ -177,5 +177,13 @@ static void caching_spare(const pt_mem *m, size_t *bytes, size_t *largest)
     }
 }
 
-const pt_mem_ops pt_mem_caching = {caching_alloc, caching_free, caching_release, caching_close,
-                                   caching_spare};
+static size_t caching_idle(const pt_mem *m)
+{
+    size_t idle = 0;
+    for (const piece *p = ((const cache *)m->state)->all; p; p = p->list)
+        if (!p->used && p->bytes == p->segment->bytes) idle += p->bytes;
+    return idle;
+}
+
+const pt_mem_ops pt_mem_caching = {caching_alloc, caching_free,  caching_release,
+                                   caching_close, caching_spare, caching_idle};

@@ -59,4 +59,5 @@ static void direct_close(pt_mem *m)
     free(l);
 }
 
-const pt_mem_ops pt_mem_direct = {direct_alloc, direct_free, direct_release, direct_close, NULL};
+const pt_mem_ops pt_mem_direct = {direct_alloc, direct_free, direct_release,
+                                  direct_close, NULL,        NULL};

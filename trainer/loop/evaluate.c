@@ -50,7 +50,6 @@ pt_status pt_evaluate_scene(pt_trainer *t, const pt_scene *scene, int32_t *predi
     if (!out) return pt_fail(PT_ERR_HOST, "no host memory for a scene");
     pt_phase_hold(PT_PHASE_VALIDATE);
     for (int64_t p = 0; predicted && p < scene->n; p++) predicted[p] = PT_IGNORE;
-    TRY(pt_mem_release(&t->device));
     pt_probe_bound(
         (b.plan ? pt_recover_bound_planned : pt_recover_bound)(&scene->n, 1, t->o.split));
     TRY(pt_ledger_open(&ledger, &scene->n, 1));
@@ -60,7 +59,7 @@ pt_status pt_evaluate_scene(pt_trainer *t, const pt_scene *scene, int32_t *predi
                              .on_floor = t->o.on_floor,
                              .gather_small = PT_SMALL_GATHER_ROWS,
                              .plan = b.plan,
-                             .baseline = pt_mem_held(&t->device)};
+                             .baseline = pt_mem_least(&t->device)};
     pt_fragment *given = whole;
     whole = NULL;
     TRY(pt_recover_batch(&ops, &ro, given, &ledger, &out->recover));

@@ -27,8 +27,7 @@ pt_status pt_start_batch(pt_trainer *t, pt_batch_result *out)
 {
     pt_status st = PT_OK;
     pt_phase_set(PT_PHASE_LOAD);
-    TRY(pt_mem_release(&t->device));
-    t->baseline = pt_mem_held(&t->device);
+    t->baseline = pt_mem_least(&t->device); /* what is cached stays, until a failure asks for it */
     pt_mem_peak(&t->device, 1);
     TRY(pt_net_zero_grad(t->net));
     if (t->net->nrunning) TRY(copy_running(t, t->running_before, t->net->running));
