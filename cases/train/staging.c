@@ -305,6 +305,34 @@ START_TEST(a_steady_step_allocates_nothing_and_the_next_failure_finds_the_baseli
 }
 END_TEST
 
+START_TEST(a_step_holds_at_most_a_fifth_more_than_the_net_must_keep)
+{
+    for (int i = 0; i < 12; i++) {
+        rig r;
+        rig_options o = {.scenes = 2,
+                         .points = {20000, 5000},
+                         .voxel = 0.1f,
+                         .width0 = 32,
+                         .allocator = i & 1 ? PT_ALLOC_DIRECT : PT_ALLOC_CACHING,
+                         .convs = 1 + (i >> 1 & 1),
+                         .norm = (pt_norm)(i >> 2)};
+        rig_open(&r, &o);
+        rig_run(&r, NULL, NULL);
+        ck_assert_msg(r.status == PT_OK, "%s", r.error.message);
+        const pt_batch_result *b = &r.result;
+        double times = (double)b->bytes_used / (double)b->bytes_kept;
+        printf("%.0f bytes a voxel, %.3f times what the net must keep\n",
+               (double)b->bytes_used / (double)b->voxels_used, times);
+        ck_assert_int_eq(b->voxels_used, b->voxels);
+        ck_assert_msg(times > 1 && times <= 1.2, "%zu bytes in use, %zu must be kept",
+                      b->bytes_used, b->bytes_kept);
+        if (o.allocator == PT_ALLOC_DIRECT)
+            ck_assert_uint_eq(b->bytes_used, b->bytes_peak - b->bytes_baseline);
+        rig_close(&r);
+    }
+}
+END_TEST
+
 static const case_entry cases[] = {
 #include "staging.def"
 };

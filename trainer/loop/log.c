@@ -28,6 +28,11 @@ void pt_totals_add(pt_totals *t, const pt_batch_result *r, pt_status st)
     t->bias_mean = fmax(t->bias_mean, r->bias.mean);
     t->bias_scale = fmax(t->bias_scale, r->bias.scale);
     if (r->bytes_peak > t->bytes_peak) t->bytes_peak = r->bytes_peak;
+    if (r->bytes_used > t->bytes_used) {
+        t->bytes_used = r->bytes_used;
+        t->bytes_kept = r->bytes_kept;
+        t->voxels_used = r->voxels_used;
+    }
     t->seconds += r->seconds;
     t->seconds_recover += s->seconds;
     if (st != PT_OK || r->trained == 0) return;
@@ -82,6 +87,9 @@ pt_status pt_log_batch(FILE *log, int64_t batch, int64_t step, const pt_batch_re
     fprintf(log, ",\"planned\":%lld,\"wasted_forward\":%lld,\"wasted_backward\":%lld",
             (long long)s->planned, (long long)s->wasted_forward, (long long)s->wasted_backward);
     fprintf(log, ",\"bytes_peak\":%zu,\"bytes_baseline\":%zu", r->bytes_peak, r->bytes_baseline);
+    if (r->voxels_used)
+        fprintf(log, ",\"bytes_used\":%zu,\"bytes_kept\":%zu,\"voxels_used\":%lld", r->bytes_used,
+                r->bytes_kept, (long long)r->voxels_used);
     put_number(log, "loss", r->loss);
     put_number(log, "lr", r->lr);
     put_number(log, "seconds", r->seconds);
@@ -169,7 +177,12 @@ void pt_print_summary(FILE *to, const pt_totals *t, int exit_code)
             (long long)t->batches, (long long)t->steps, t->seconds, t->loss_first, t->loss_last);
     fprintf(to, "points:   %lld trained once, %lld dropped of %lld\n", (long long)t->trained,
             (long long)t->dropped, (long long)t->points);
-    fprintf(to, "memory:   peak %.1f MiB on the device\n", (double)t->bytes_peak / 1048576.0);
+    fprintf(to, "memory:   peak %.1f MiB on the device", (double)t->bytes_peak / 1048576.0);
+    if (t->voxels_used)
+        fprintf(to, "; %.0f bytes a voxel, %.2f times what the net must keep",
+                (double)t->bytes_used / (double)t->voxels_used,
+                (double)t->bytes_used / (double)t->bytes_kept);
+    fputc('\n', to);
     fprintf(to, "recovery: %lld retries, %lld splits by scene, %lld in space; %lld ahead\n",
             (long long)t->retries, (long long)t->splits_scene, (long long)t->splits_space,
             (long long)t->planned);

@@ -13,6 +13,8 @@ typedef struct pt_totals {
     int64_t biased; /* batches whose norms had other statistics than the whole batch */
     double bias_mean, bias_scale; /* the largest, of pt_norm_bias */
     size_t bytes_peak;
+    size_t bytes_used, bytes_kept; /* of the batch that used most: see pt_batch_result */
+    int64_t voxels_used;
     double loss_first, loss_last; /* mean of the first / last (up to) 3 batches that were trained */
     double seconds, seconds_recover;
     double recent[3], first[3];

@@ -16,6 +16,12 @@ void pt_note_end(pt_batch *b, const pt_fragment *f, pt_status st)
     pt_batch_result *out = b->out;
     size_t peak = pt_mem_peak(&b->t->device, 0);
     if (peak > out->bytes_peak) out->bytes_peak = peak;
+    size_t used = pt_mem_used_peak(&b->t->device) - b->used;
+    if (st == PT_OK && !b->evaluate && used > out->bytes_used) {
+        out->bytes_used = used;
+        out->bytes_kept = b->pass.keeps;
+        out->voxels_used = b->pass.voxels;
+    }
     if (out->notes++ >= PT_NOTES) return;
     pt_note *n = &out->note[out->notes - 1];
     *n = (pt_note){.fragment = f->id,

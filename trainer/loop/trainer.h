@@ -83,6 +83,10 @@ typedef struct pt_batch_result {
     int64_t points, trained, dropped, voxels, pairs;
     pt_recover_stats recover;
     size_t bytes_peak, bytes_baseline;
+    /* of the committed attempt that had most in use: that, beside what is there anyway, what the
+     * net must keep of it, and its voxels */
+    size_t bytes_used, bytes_kept;
+    int64_t voxels_used;
     double loss, lr, grad_norm;
     double seconds;
     double seconds_load; /* of its scenes, by whoever loads them */

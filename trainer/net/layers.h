@@ -92,8 +92,12 @@ pt_status pt_conv_forward(pt_run *r, int b, real *out);
 pt_status pt_conv_backward(pt_run *r, int b, const real *dz, real *dx);
 /* norm + ReLU: z -> y */
 pt_status pt_norm_forward(pt_run *r, int b);
-/* dy (overwritten) -> dz */
+/* In place, over rows of so many channels: dy of block b's ReLU, whose output was y, -> dy of the
+ * norm. Then dy (may be overwritten) -> dz. */
+pt_status pt_relu_backward(pt_run *r, int b, const real *y, int channels, real *dy);
 pt_status pt_norm_backward(pt_run *r, int b, real *dy, real *dz);
+/* keeps.c: bytes that the pass must hold at its peak, forward and voxelisation done. */
+size_t pt_net_keeps(const pt_run *r);
 int64_t pt_block_rows_in(const pt_run *r, int b);
 
 /* C [rows, cout] = A [rows, cin] W [cin, cout], row major, and the two products of its backward; dW

@@ -77,6 +77,7 @@ typedef struct pt_pass {
     int64_t voxels;   /* level 0 */
     int64_t pairs;    /* kernel pairs of level 0's 3^3 map */
     int64_t coarsest; /* voxels of the coarsest level: the fewest that a norm saw */
+    size_t keeps;     /* bytes that training by it cannot do without at its peak: net/keeps.c */
     int64_t
         confusion[PT_MAX_CLASSES * PT_MAX_CLASSES]; /* [label][predicted] over own valid points */
     int32_t *predicted; /* [points of the fragment] most likely class; malloc'ed, the caller's */

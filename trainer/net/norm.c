@@ -105,6 +105,12 @@ done:
     return st;
 }
 
+pt_status pt_relu_backward(pt_run *r, int b, const real *y, int channels, real *dy)
+{
+    pt_tag_set(r->net->layers->block[b].tag[1]);
+    return pt_dnn_relu_back(r->net->device, r->at[b].v, channels, y, dy);
+}
+
 pt_status pt_norm_backward(pt_run *r, int b, real *dy, real *dz)
 {
     const pt_block *k = &r->net->layers->block[b];
@@ -112,7 +118,6 @@ pt_status pt_norm_backward(pt_run *r, int b, real *dy, real *dz)
     int64_t v = r->at[b].v;
     pt_status st = PT_OK;
     pt_tag_set(k->tag[1]);
-    TRY(pt_dnn_relu_back(d, v, k->cout, r->at[b].y, dy));
     if (r->net->options.norm == PT_NORM_BATCH && !r->given) {
         TRY(batch_backward(r, b, dy, dz));
         goto done;

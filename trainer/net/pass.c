@@ -93,6 +93,8 @@ static pt_status forward(pt_run *r, real **logits)
             int half = k->cin / 2;
             NEW(both, v * k->cin, real, k->tag[5]);
             TRY(pt_k_concat(d, v, half, half, x, r->at[k->skip].y, both));
+            pt_arena_drop(&r->arena, x); /* its signs, which its ReLU will ask for, are in both */
+            r->at[b - 1].y = NULL;
             x = both;
         }
         r->at[b].x = x;
@@ -199,10 +201,11 @@ static pt_status backward(pt_run *r, real *dlogits)
             TRY(pt_k_add(d, v * k->cout, waiting[b], dy));
             pt_arena_drop(&r->arena, waiting[b]);
         }
+        if (r->at[b].y) TRY(pt_relu_backward(r, b, r->at[b].y, k->cout, dy));
+        pt_arena_drop(&r->arena, r->at[b].y);
         NEW(dz, v * k->cout, real, k->tag[0]);
         TRY(pt_norm_backward(r, b, dy, dz));
         pt_arena_drop(&r->arena, dy);
-        pt_arena_drop(&r->arena, r->at[b].y);
         pt_arena_drop(&r->arena, r->at[b].z);
         dx = NULL;
         if (b > 0) NEW(dx, v_in * k->cin, real, k->tag[3]);
@@ -211,6 +214,9 @@ static pt_status backward(pt_run *r, real *dlogits)
         dy = dx;
         if (k->skip >= 0) {
             int half = k->cin / 2;
+            /* of both blocks whose outputs these were: the other's is done again with its sum,
+             * which changes nothing */
+            TRY(pt_relu_backward(r, b - 1, r->at[b].x, k->cin, dx));
             pt_arena_drop(&r->arena, r->at[b].x);
             NEW(dy, v_in * half, real, k->tag[3]);
             NEW(waiting[k->skip], v_in * half, real, k->tag[5]);
@@ -255,6 +261,7 @@ pt_status pt_net_pass(pt_net *net, const pt_fields *fields, const pt_shape *shap
     pass->voxels = r->levels.v[0];
     pass->pairs = r->levels.same[0].start[27];
     pass->coarsest = r->levels.v[PT_LEVELS - 1];
+    pass->keeps = pt_net_keeps(r);
     pt_phase_set(PT_PHASE_FORWARD);
     TRY(workspace(r, pass->gather_rows));
     TRY(forward(r, &logits));
