@@ -18,8 +18,8 @@ run() {
 }
 echo "all memory: $steps batches of 2 rooms"
 run whole
-echo "a card of 42 MB beside the context: one room of a batch fits, two often do not"
-run small --faults 'cudaMalloc budget=42000000 -> oom'
+echo "a card of 40 MB beside the context: one room of a batch fits, two often do not"
+run small --faults 'cudaMalloc budget=40000000 -> oom'
 python3 - "$dir/whole.jsonl" "$dir/small.jsonl" <<'END'
 import json, sys
 runs = []
