@@ -1,6 +1,7 @@
 /* probe.c - phases, tags and what a sweep compares, passed on to the shim when there is one. */
 #include "probe.h"
 #include "oomproof.h"
+#include <time.h>
 
 static _Thread_local pt_phase current_phase;
 static _Thread_local const char *current_tag = "";
@@ -20,6 +21,22 @@ const char *pt_phase_name(pt_phase phase)
 }
 
 static _Thread_local pt_phase held_phase;
+static _Thread_local double spent[PT_PHASES], since;
+
+static void settle(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    double now = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    if (since > 0) spent[current_phase] += now - since;
+    since = now;
+}
+
+double pt_phase_seconds(pt_phase phase)
+{
+    settle();
+    return spent[phase];
+}
 
 void pt_phase_hold(pt_phase phase)
 {
@@ -31,6 +48,7 @@ void pt_phase_hold(pt_phase phase)
 void pt_phase_set(pt_phase phase)
 {
     if (held_phase != PT_PHASE_NONE) return;
+    settle();
     current_phase = phase;
     oomproof_phase(pt_phase_name(phase));
 }

@@ -28,6 +28,8 @@ void pt_phase_hold(pt_phase phase);
 void pt_phase_set(pt_phase phase);
 pt_phase pt_phase_get(void);
 const char *pt_phase_name(pt_phase phase);
+/* Seconds that this thread has been in a phase so far, by the host's clock. */
+double pt_phase_seconds(pt_phase phase);
 /* Call site of the next device calls of this thread ("net/enc1/gather"); kept by pointer, so pass
  * storage that outlives them. Returns the tag before. */
 const char *pt_tag_set(const char *tag);

@@ -8,7 +8,19 @@ data="--data rooms8:6,max=9000 --seed 5"
 run() { "$bin/oomproof" run --device sim -- "$@"; }
 expect 0 "mIoU" run $net train $data --val rooms8:3,max=2000 --val-every 6 --batch 3 --steps 12 --warmup 3 --clip 1 \
     --checkpoint "$d/c" --log "$d/log" --tensorboard "$d/charts"
-grep -aq "recover/retries" "$d"/charts/* && grep -aq "validation/miou" "$d"/charts/* || fail "no charts: $(ls "$d/charts")"
+for tag in recover/retries recover/wasted_passes recover/dropped_points memory/peak_bytes validation/miou train/loss train/lr Data/load \
+    transf/upload transf/augment transf/voxelise net/forward net/backward recover/seconds recover/stage recover/split; do
+    grep -aq "$tag" "$d"/charts/* || fail "no chart $tag: $(ls "$d/charts")"
+done
+# the timers of a batch are within its time
+python3 - "$d/log" <<'END' || fail "the timers are not those of the batches"
+import json, sys
+for b in [b for b in map(json.loads, open(sys.argv[1])) if "batch" in b]:
+    t = b["timers"]
+    inside = sum(v for k, v in t.items() if k not in ("Data.load", "recover.seconds"))
+    assert min(t.values()) >= 0 and inside <= b["seconds"], (inside, b["seconds"], t)
+    assert all(t[k] > 0 for k in ("transf.voxelise", "net.forward", "net.loss", "net.backward", "net.step")), t
+END
 expect 2 "cannot" run $net train $data --steps 1 --tensorboard /proc/nowhere
 [ "$(grep -c '"validation":{"step":[0-9]*,"miou":0\.' "$d/log")" -eq 2 ] || fail "validation is not in the log twice"
 

@@ -1,6 +1,7 @@
 /* charts.c - which numbers of a run become charts, and under which tags. */
 #include "loop/charts.h"
 #include "loop/events.h"
+#include "loop/timers.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,8 +46,6 @@ void pt_charts_batch(pt_charts *c, int64_t step, const pt_batch_result *r)
         {"train/lr", r->lr},
         {"train/points", (double)r->trained},
         {"train/seconds", r->seconds},
-        {"Data/load", r->seconds_load},
-        {"recover/seconds", r->recover.seconds},
         {"recover/retries", (double)r->recover.retries},
         {"recover/splits", (double)(r->recover.splits_scene + r->recover.splits_space)},
         {"recover/planned", (double)r->recover.planned},
@@ -54,7 +53,14 @@ void pt_charts_batch(pt_charts *c, int64_t step, const pt_batch_result *r)
         {"recover/dropped_points", (double)r->dropped},
         {"memory/peak_bytes", (double)r->bytes_peak},
         {"memory/baseline_bytes", (double)r->bytes_baseline}};
+    pt_timer timer[PT_TIMERS];
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) put(c, step, all[i].tag, all[i].value);
+    pt_timers_of(r, timer);
+    for (int i = 0; i < PT_TIMERS; i++) {
+        char tag[64]; /* what stands before the slash is a group of charts */
+        snprintf(tag, sizeof tag, "%s/%s", timer[i].group, timer[i].name);
+        put(c, step, tag, timer[i].seconds);
+    }
     if (!r->biased) return;
     put(c, step, "recover/norm_bias_mean", r->bias.mean);
     put(c, step, "recover/norm_bias_scale", r->bias.scale);

@@ -1,5 +1,6 @@
 /* log.c - what a run says: JSON lines for programs, a bar and a summary for people. */
 #include "loop/log.h"
+#include "loop/timers.h"
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -94,6 +95,12 @@ pt_status pt_log_batch(FILE *log, int64_t batch, int64_t step, const pt_batch_re
     put_number(log, "lr", r->lr);
     put_number(log, "seconds", r->seconds);
     put_number(log, "seconds_recover", s->seconds);
+    pt_timer timer[PT_TIMERS];
+    pt_timers_of(r, timer);
+    for (int i = 0; i < PT_TIMERS; i++)
+        fprintf(log, "%s\"%s.%s\":%.9g", i ? "," : ",\"timers\":{", timer[i].group, timer[i].name,
+                timer[i].seconds);
+    fputc('}', log);
     fprintf(log, ",\"voxels\":%lld,\"pairs\":%lld,\"stepped\":%s", (long long)r->voxels,
             (long long)r->pairs, r->stepped ? "true" : "false");
     if (r->loss_scale > 1 || r->overflow)

@@ -327,6 +327,7 @@ pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t
     int64_t *sizes = calloc((size_t)n, sizeof *sizes);
     if (!sizes) return pt_fail(PT_ERR_HOST, "no host memory for a batch of %d scenes", n);
     pt_probe_step_begin(); /* from here on the way out is done, which ends the step */
+    for (int p = 0; p < PT_PHASES; p++) out->seconds_phase[p] = -pt_phase_seconds((pt_phase)p);
     t->optimizer.launched = t->accum.launched = 0;
     pt_moments_reset(&t->moments);
     out->lr = pt_learning_rate(&t->o, t->step / pt_accum_of(&t->o));
@@ -370,6 +371,7 @@ done:
     if (pt_mem_peak(&t->device, 0) > out->bytes_peak) out->bytes_peak = pt_mem_peak(&t->device, 0);
     out->seconds = pt_now() - start;
     pt_phase_set(PT_PHASE_NONE);
+    for (int p = 0; p < PT_PHASES; p++) out->seconds_phase[p] += pt_phase_seconds((pt_phase)p);
     if (st == PT_OK && t->hooks.after_batch) t->hooks.after_batch(t->hooks.user, out);
     if (pt_probe_watched()) { /* a cache is no leak */
         pt_status freed = pt_mem_release(&t->device);

@@ -4,6 +4,7 @@
 #include "device/device.h"
 #include "loop/scaler.h"
 #include "net/net.h"
+#include "probe.h"
 #include "recovery/recover.h"
 #include "recovery/stage.h"
 
@@ -89,7 +90,8 @@ typedef struct pt_batch_result {
     int64_t voxels_used;
     double loss, lr, grad_norm;
     double seconds;
-    double seconds_load; /* of its scenes, by whoever loads them */
+    double seconds_load;             /* of its scenes, by whoever loads them */
+    double seconds_phase[PT_PHASES]; /* in each phase, failed attempts too */
     int regrouped;       /* a fragment was trained with smaller chunks: other rounding */
     int stepped;         /* 0: everything was dropped or overflowed, no optimiser step */
     int overflow;        /* of the gradient, in fp16 */
