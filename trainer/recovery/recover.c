@@ -123,42 +123,32 @@ static pt_status augmented(run *r, pt_fragment *f)
     return r->ops->release(r->ops->user);
 }
 
-/* *taken: f has become two halves (or one and a dropped one), or was dropped; else st says why. */
-static pt_status split_in_space(run *r, pt_fragment *f, int *taken)
+/* The halves of a cut: queued, or, at the floor, dropped or refused. */
+static pt_status take_halves(run *r, pt_fragment *const half[2])
 {
     pt_status st = PT_OK;
-    pt_fragment *half[2];
-    pt_split_outcome outcome = PT_SPLIT_AT_FLOOR;
-    pt_fate fate = PT_FATE_FLOOR;
-    *taken = 0;
-    TRY(augmented(r, f));
-    if (!f->augmented) {
-        fate = PT_FATE_NO_AUGMENT;
-    } else {
-        TRY(pt_split_in_space(f, &r->o->split, half, &outcome));
-        if (outcome == PT_SPLIT_NO_GAIN) fate = PT_FATE_NO_GAIN;
-    }
-    if (outcome == PT_SPLIT_DONE) {
-        pt_fragment_free(f);
-        *taken = 1;
-        r->stats->splits_space++;
-        for (int h = 0; h < 2; h++) {
-            if (half[h]->shape.own > PT_FLOOR) {
-                pt_queue_push(&r->queue, half[h]);
-            } else if (r->o->on_floor == PT_FLOOR_ERROR || st != PT_OK) {
-                r->stats->floor_error |= st == PT_OK;
-                if (st == PT_OK)
-                    st = pt_fail(PT_ERR_DEVICE,
-                                 "out of memory: %lld points of scene %d are at the floor "
-                                 "and may not be dropped (--on-floor error)",
-                                 (long long)half[h]->shape.own, half[h]->member[0].position);
-                pt_fragment_free(half[h]);
-            } else {
-                st = drop(r, half[h], PT_FATE_FLOOR);
-            }
+    r->stats->splits_space++;
+    for (int h = 0; h < 2; h++) {
+        if (half[h]->shape.own > PT_FLOOR) {
+            pt_queue_push(&r->queue, half[h]);
+        } else if (r->o->on_floor == PT_FLOOR_ERROR || st != PT_OK) {
+            r->stats->floor_error |= st == PT_OK;
+            if (st == PT_OK)
+                st = pt_fail(PT_ERR_DEVICE,
+                             "out of memory: %lld points of scene %d are at the floor "
+                             "and may not be dropped (--on-floor error)",
+                             (long long)half[h]->shape.own, half[h]->member[0].position);
+            pt_fragment_free(half[h]);
+        } else {
+            st = drop(r, half[h], PT_FATE_FLOOR);
         }
-        return st;
     }
+    return st;
+}
+
+/* The last rung: f cannot be made smaller. *taken: it was dropped; else st says why. */
+static pt_status at_the_floor(run *r, pt_fragment *f, pt_fate fate, int *taken)
+{
     if (r->o->on_floor == PT_FLOOR_ERROR) {
         r->stats->floor_error = 1;
         return pt_fail(PT_ERR_DEVICE,
@@ -167,33 +157,59 @@ static pt_status split_in_space(run *r, pt_fragment *f, int *taken)
                        (long long)f->shape.own, f->member[0].position, pt_fate_name(fate));
     }
     *taken = 1;
-    st = drop(r, f, fate);
+    return drop(r, f, fate);
+}
+
+/* *taken: f has become two halves (or one and a dropped one), or was dropped; else st says why. */
+static pt_status split_in_space(run *r, pt_fragment *f, int *taken)
+{
+    pt_status st = PT_OK;
+    pt_fragment *half[2];
+    pt_split_outcome outcome;
+    *taken = 0;
+    TRY(augmented(r, f));
+    if (!f->augmented) return at_the_floor(r, f, PT_FATE_NO_AUGMENT, taken);
+    TRY(pt_split_in_space(f, &r->o->split, half, &outcome));
+    if (outcome != PT_SPLIT_DONE)
+        return at_the_floor(r, f, outcome == PT_SPLIT_NO_GAIN ? PT_FATE_NO_GAIN : PT_FATE_FLOOR,
+                            taken);
+    pt_fragment_free(f);
+    *taken = 1;
+    st = take_halves(r, half);
 done:
     return st;
 }
 
-/* The mildest remedy that f has not had. *taken: f is back in the queue, split or dropped. */
+/* 1: f is tried the same again, first of all: memory that was there, in pieces, is now in one. */
+static int same_again(run *r, pt_fragment *f)
+{
+    if (f->tried & PT_TRIED_AGAIN) return 0;
+    f->tried |= PT_TRIED_AGAIN;
+    pt_queue_push_front(&r->queue, f);
+    return 1;
+}
+
+/* 1: f is tried with a smaller workspace. One that cannot take it yet leaves it to its pieces. */
+static int smaller_chunks(run *r, pt_fragment *f)
+{
+    if (f->tried & PT_TRIED_CHUNKS || !f->augmented || f->shape.points <= r->o->gather_small)
+        return 0;
+    f->tried |= PT_TRIED_CHUNKS;
+    f->gather_rows = r->o->gather_small;
+    pt_queue_push_front(&r->queue, f);
+    return 1;
+}
+
+/* The ladder: the mildest remedy that f has not had. *taken: f is back in the queue, split or
+ * dropped. */
 static pt_status remedy(run *r, pt_fragment *f, int *taken)
 {
-    *taken = 1;
-    if (!(f->tried & PT_TRIED_AGAIN)) {
-        f->tried |= PT_TRIED_AGAIN;
-        pt_queue_push_front(&r->queue, f);
-        return PT_OK;
-    }
-    /* one that cannot take it yet leaves it to its pieces */
-    if (!(f->tried & PT_TRIED_CHUNKS) && f->augmented && f->shape.points > r->o->gather_small) {
-        f->tried |= PT_TRIED_CHUNKS;
-        f->gather_rows = r->o->gather_small;
-        pt_queue_push_front(&r->queue, f);
-        return PT_OK;
-    }
-    if (f->shape.scenes > 1) {
-        pt_status st = split_by_scene(r, f, NULL, f->shape.scenes);
-        *taken = st == PT_OK;
-        return st;
-    }
-    return split_in_space(r, f, taken);
+    *taken = same_again(r, f) || smaller_chunks(r, f);
+    if (*taken) return PT_OK;
+    if (f->shape.scenes == 1) return split_in_space(r, f, taken);
+    pt_status st = split_by_scene(r, f, NULL, f->shape.scenes);
+    *taken = st == PT_OK;
+    return st;
 }
 
 static pt_status after_failure(run *r, pt_fragment *f, int *taken)
