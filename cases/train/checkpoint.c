@@ -1,9 +1,12 @@
 /* checkpoint.c - what a checkpoint brings back, and what it refuses. */
 #include "loop/checkpoint.h"
 #include "case.h"
+#include "loop/aside.h"
 #include "rig.h"
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static const rig_options two = {.scenes = 2, .points = {900, 700}, .voxel = 0.2f};
@@ -228,6 +231,103 @@ START_TEST(what_is_not_of_this_run_is_refused_and_changes_nothing)
     free(bytes);
     unlink(path);
     rig_close(&sgd);
+    rig_close(&r);
+}
+END_TEST
+
+/* ---- kill -9 ---- */
+static int kill_at, calls; /* 0: never */
+
+static void perhaps_killed(void)
+{
+    if (kill_at && ++calls == kill_at) raise(SIGKILL);
+}
+
+/* What the linker puts in their place, in this program alone (--wrap). */
+ssize_t __real_write(int fd, const void *bytes, size_t n);
+ssize_t __wrap_write(int fd, const void *bytes, size_t n);
+int __real_fsync(int fd);
+int __wrap_fsync(int fd);
+int __real_close(int fd);
+int __wrap_close(int fd);
+int __real_rename(const char *from, const char *to);
+int __wrap_rename(const char *from, const char *to);
+
+ssize_t __wrap_write(int fd, const void *bytes, size_t n)
+{
+    perhaps_killed();
+    return __real_write(fd, bytes, kill_at && n > 30000 ? 30000 : n); /* so, in the middle too */
+}
+int __wrap_fsync(int fd)
+{
+    perhaps_killed();
+    return __real_fsync(fd);
+}
+int __wrap_close(int fd)
+{
+    perhaps_killed();
+    return __real_close(fd);
+}
+int __wrap_rename(const char *from, const char *to)
+{
+    perhaps_killed();
+    return __real_rename(from, to);
+}
+
+static void write_plain(const char *path, const char *bytes, size_t n)
+{
+    FILE *f = fopen(path, "wb");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_uint_eq(fwrite(bytes, 1, n, f), n);
+    ck_assert_int_eq(fclose(f), 0);
+}
+
+START_TEST(a_save_killed_at_any_of_its_calls_leaves_a_whole_file)
+{
+    rig r;
+    char path[512], other[512], left[600];
+    size_t n, m;
+    int before = 0, after = 0, status, ended = 0;
+    open_rig(&r, PT_SGD);
+    ck_assert_int_eq(pt_checkpoint_save(r.t, fresh(path, sizeof path, "killed")), PT_OK);
+    char *old = slurp(path, &n);
+    batch(&r);
+    ck_assert_int_eq(pt_checkpoint_save(r.t, fresh(other, sizeof other, "next")), PT_OK);
+    char *new = slurp(other, &m);
+    for (int k = 1; !ended; k++) {
+        write_plain(path, old, n);
+        pid_t child = fork();
+        if (child == 0) {
+            kill_at = k;
+            _exit(pt_write_whole(path, new, m) != PT_OK);
+        }
+        ck_assert_int_eq(waitpid(child, &status, 0), child);
+        ended = WIFEXITED(status);
+        if (ended)
+            ck_assert_int_eq(WEXITSTATUS(status), 0);
+        else
+            ck_assert_int_eq(WTERMSIG(status), SIGKILL);
+        size_t now;
+        char *there = slurp(path, &now);
+        int is_new = now == m && !memcmp(there, new, m);
+        ck_assert_msg(is_new || (now == n && !memcmp(there, old, n)),
+                      "killed at call %d: what is there is neither the old file nor the new", k);
+        free(there);
+        load(&r, path); /* and it is a checkpoint */
+        ck_assert_int_eq(r.start.step, is_new);
+        before += !is_new;
+        after += is_new;
+        /* what was killed leaves nothing behind for good */
+        snprintf(left, sizeof left, "%s.%ld.tmp", path, (long)child);
+        ck_assert_int_eq(pt_write_possible(path), PT_OK);
+        ck_assert_int_ne(access(left, F_OK), 0);
+    }
+    printf("killed at %d calls with the old file there, then the new one, %d times\n", before,
+           after);
+    ck_assert_int_ge(before, 5); /* pieces, flush, close, rename */
+    ck_assert_int_ge(after, 3);  /* the folder's flush and close, and the end */
+    unlink(path), unlink(other);
+    free(old), free(new);
     rig_close(&r);
 }
 END_TEST
