@@ -9,7 +9,7 @@
 
 typedef struct piece {
     char *at;
-    size_t bytes;
+    size_t bytes, asked; /* asked: of the bytes, while it is used; the rest is waste */
     int used, small;
     struct segment *segment;
     struct piece *prev, *next; /* within the segment */
@@ -108,9 +108,8 @@ static pt_status caching_alloc(pt_mem *m, size_t bytes, const char *tag, void **
         }
     }
     best->used = 1;
+    best->asked = bytes;
     *out = best->at;
-    /* the caller counts `bytes`; what the block has more stays with it until it is freed */
-    m->used += best->bytes - bytes;
     return PT_OK;
 }
 
@@ -120,7 +119,7 @@ static size_t caching_free(pt_mem *m, void *block)
     piece *p = c->all;
     while (p && !(p->used && p->at == (char *)block)) p = p->list;
     if (!p) return 0;
-    size_t bytes = p->bytes;
+    size_t asked = p->asked; /* what was wasted depends on what came before, this does not */
     p->used = 0;
     if (p->next && !p->next->used) {
         piece *n = p->next;
@@ -136,7 +135,7 @@ static size_t caching_free(pt_mem *m, void *block)
         if (q->next) q->next->prev = q;
         unlist(c, p);
     }
-    return bytes;
+    return asked;
 }
 
 static pt_status caching_release(pt_mem *m)
