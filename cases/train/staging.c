@@ -333,6 +333,91 @@ START_TEST(a_step_holds_at_most_a_fifth_more_than_the_net_must_keep)
 }
 END_TEST
 
+/* Host memory that cannot be pinned is no reason to split anything: pageable memory does. */
+START_TEST(without_pinned_memory_everything_is_the_same_in_every_bit)
+{
+    rig r, pageable;
+    char error[128];
+    rig_open(&r, &small);
+    ck_assert_ptr_nonnull(r.t->device.pinned);
+    rig_run(&r, three, NULL);
+    ck_assert_int_eq(r.result.recover.splits_scene, 1);
+    ck_assert_int_eq(oomproof_arm("cudaHostAlloc -> oom", error, sizeof error), 1);
+    rig_open(&pageable, &small);
+    ck_assert_uint_eq(oomproof_fired(0), 1);
+    oomproof_disarm();
+    ck_assert_ptr_null(pageable.t->device.pinned);
+    ck_assert_int_eq(cudaPeekAtLastError(), cudaSuccess);
+    rig_run(&pageable, three, NULL);
+    ck_assert_msg(pageable.status == PT_OK, "%s", pageable.error.message);
+    ck_assert_int_eq(pageable.result.recover.splits_scene, 1);
+    ck_assert_str_eq(rig_state_diff(&r, &r.end, &pageable.end), "");
+    rig_check_invariants(&pageable, "no pinned memory");
+    rig_close(&pageable);
+    /* what is no lack of memory is told */
+    pt_device d;
+    ck_assert_int_eq(
+        oomproof_arm("cudaHostAlloc -> error(cudaErrorInvalidValue)", error, sizeof error), 1);
+    ck_assert_int_eq(pt_device_open(PT_ALLOC_DIRECT, &d), PT_ERR_DEVICE);
+    oomproof_disarm();
+    ck_assert_ptr_nonnull(strstr(pt_error_last()->message, "cudaHostAlloc"));
+    rig_close(&r);
+}
+END_TEST
+
+typedef struct ahead {
+    pt_device *d;
+    uint32_t *block;
+    int looked;
+} ahead;
+enum { AHEAD = 50000 };
+
+static void next_batch_is_there(void *user, const pt_fragment *f)
+{
+    static uint32_t host[AHEAD];
+    ahead *a = user;
+    (void)f;
+    ck_assert_int_eq(cudaMemcpy(host, a->block, sizeof host, cudaMemcpyDeviceToHost), cudaSuccess);
+    for (uint32_t i = 0; i < AHEAD; i++) ck_assert_uint_eq(host[i], 7 * i);
+    a->looked++;
+}
+
+/* What was fetched for the next batch lies under the baseline of this one: no recovery touches it,
+ * and no byte of it is missed. */
+START_TEST(a_batch_that_was_fetched_ahead_stays_where_it_is)
+{
+    for (int kind = PT_ALLOC_CACHING; kind <= PT_ALLOC_ASYNC; kind++) {
+        rig r;
+        rig_options o = small;
+        static uint32_t host[AHEAD];
+        o.allocator = (pt_allocator_kind)kind;
+        rig_open(&r, &o);
+        rig_run(&r, NULL, NULL);
+        rig_state whole = rig_state_copy(&r, &r.end);
+        rig_check_invariants(&r, "nothing beside it");
+        ahead a = {.d = &r.t->device};
+        void *block;
+        for (uint32_t i = 0; i < AHEAD; i++) host[i] = 7 * i;
+        ck_assert_int_eq(pt_mem_alloc(a.d, AHEAD, sizeof *host, "next", &block), PT_OK);
+        a.block = block;
+        ck_assert_int_eq(pt_copy_up(a.d, block, host, sizeof host), PT_OK);
+        r.live = oomproof_live_bytes();
+        pt_hooks h = r.t->hooks;
+        r.t->hooks = (pt_hooks){.user = &a, .before_attempt = next_batch_is_there};
+        rig_run(&r, "cublasSgemm phase=backward nth=3 -> status(CUBLAS_STATUS_ALLOC_FAILED)", NULL);
+        r.t->hooks = h;
+        ck_assert_msg(r.status == PT_OK, "%s", r.error.message);
+        ck_assert_int_eq(r.result.recover.retries, 1);
+        ck_assert_int_eq(a.looked, 2);
+        ck_assert_str_eq(rig_state_diff(&r, &r.end, &whole), "");
+        rig_check_invariants(&r, "a batch fetched ahead");
+        pt_mem_free(a.d, block);
+        rig_state_free(&whole);
+        rig_close(&r);
+    }
+}
+END_TEST
+
 static const case_entry cases[] = {
 #include "staging.def"
 };

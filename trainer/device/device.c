@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define CUBLAS_WORKSPACE ((size_t)4 << 20)
+#define PINNED           ((size_t)4 << 20)
 
 static pt_status no_device(const char *reason)
 {
@@ -50,6 +51,21 @@ static pt_status create(pt_device *d, pt_status (*make)(pt_device *d))
     return st;
 }
 
+/* The host may have no memory to pin: nothing is split for that, copies are only slower. */
+static pt_status pin(pt_device *d)
+{
+    pt_status st = PT_CUDA(cudaHostAlloc(&d->pinned, PINNED, cudaHostAllocDefault));
+    if (st == PT_OK || pt_classify(pt_error_last()) != PT_CLASS_HOST) return st;
+    fprintf(stderr,
+            "pointtrain: no %zu MiB of pinned host memory (%s): copies go through pageable memory, "
+            "which is slower; ulimit -l may be raised\n",
+            PINNED >> 20, pt_error_last()->message);
+    cudaGetLastError();
+    pt_error_clear();
+    d->pinned = NULL;
+    return PT_OK;
+}
+
 pt_status pt_device_open(pt_allocator_kind allocator, pt_device *out)
 {
     pt_status st = PT_OK;
@@ -71,6 +87,7 @@ pt_status pt_device_open(pt_allocator_kind allocator, pt_device *out)
     TRY(PT_CUBLAS(cublasSetStream(out->cublas, out->stream)));
     TRY(create(out, new_cudnn));
     TRY(PT_CUDNN(cudnnSetStream(out->cudnn, out->stream)));
+    TRY(pin(out));
     TRY(pt_mem_open(allocator, out->stream, &out->mem));
     TRY(pt_mem_alloc(out, CUBLAS_WORKSPACE, 1, "device/cublas_workspace", &out->cublas_workspace));
     pt_probe_buffer("device/cublas_workspace", out->cublas_workspace, CUBLAS_WORKSPACE, 1, 's', 0);
@@ -89,6 +106,7 @@ void pt_device_close(pt_device *d)
         pt_mem_free(d, d->cublas_workspace);
         pt_mem_close(d->mem);
     }
+    if (d->pinned && !d->unsettled) cudaFreeHost(d->pinned);
     if (d->cudnn) cudnnDestroy(d->cudnn);
     if (d->cublas) cublasDestroy(d->cublas);
     if (d->stream) cudaStreamDestroy(d->stream);
@@ -112,12 +130,23 @@ static pt_status wait_for_copy(pt_device *d)
     return st;
 }
 
+/* How much of what is left goes at once. */
+static size_t part(const pt_device *d, size_t left)
+{
+    return d->pinned && left > PINNED ? PINNED : left;
+}
+
 pt_status pt_copy_up(pt_device *d, void *device, const void *host, size_t bytes)
 {
     pt_status st = PT_OK;
-    if (bytes == 0) return PT_OK;
-    TRY(PT_CUDA(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, d->stream)));
-    TRY(wait_for_copy(d));
+    for (size_t at = 0; at < bytes; at += part(d, bytes - at)) {
+        size_t n = part(d, bytes - at);
+        const void *from = (const char *)host + at;
+        if (d->pinned) from = memcpy(d->pinned, from, n);
+        TRY(PT_CUDA(
+            cudaMemcpyAsync((char *)device + at, from, n, cudaMemcpyHostToDevice, d->stream)));
+        TRY(wait_for_copy(d));
+    }
 done:
     return st;
 }
@@ -125,9 +154,14 @@ done:
 pt_status pt_copy_down(pt_device *d, void *host, const void *device, size_t bytes)
 {
     pt_status st = PT_OK;
-    if (bytes == 0) return PT_OK;
-    TRY(PT_CUDA(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, d->stream)));
-    TRY(wait_for_copy(d));
+    for (size_t at = 0; at < bytes; at += part(d, bytes - at)) {
+        size_t n = part(d, bytes - at);
+        void *to = (char *)host + at;
+        TRY(PT_CUDA(cudaMemcpyAsync(d->pinned ? d->pinned : to, (const char *)device + at, n,
+                                    cudaMemcpyDeviceToHost, d->stream)));
+        TRY(wait_for_copy(d));
+        if (d->pinned) memcpy(to, d->pinned, n);
+    }
 done:
     return st;
 }

@@ -23,6 +23,7 @@ typedef struct pt_device {
     char name[256];
     size_t total_bytes;
     int simulated; /* the simulated device's marker symbol was found */
+    void *pinned;  /* host memory that every copy goes through; NULL: pageable memory has to do */
     int unsettled; /* a copy could not be waited for: host memory it may write must not be freed */
 } pt_device;
 
