@@ -10,6 +10,11 @@ expect 12 "the loss is nan" train 'cudaMemcpyAsync kind=d2h phase=loss nth=1 -> 
 expect 12 "the loss is nan" train 'cudaLaunchKernel kernel=*cross_entropy* nth=1 -> poison(nan, arg=7, type=f64)'
 expect 13 "more than --max-dropped" train 'cudaMalloc phase=forward -> oom'
 expect 10 "cudaMalloc of" train 'cudaMalloc nth=2 -> oom'
+for nth in 2 5 8 9; do # each array before the first batch, of net and optimiser
+    expect 10 "the model does not fit: 1027590 parameters, their gradients and the optimiser's state take 20.6 MiB" \
+        train "cudaMalloc nth=$nth -> oom"
+done
+expect 10 "the model does not fit" train 'cudaMalloc budget=16MiB -> oom'
 expect 3 "nothing was poisoned" train 'cudaLaunchKernel nth=5 -> poison(nan, arg=999)'
 expect 3 "nothing was poisoned" train 'cudaLaunchKernel nth=5 -> poison(nan, arg=0)'
 

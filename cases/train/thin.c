@@ -1,4 +1,5 @@
-/* thin.c - point dropout: which points, how many, and that what stays is what was there. */
+/* thin.c - what a batch is made of: point dropout (which points, how many, and that what stays is
+ * what was there), and the order of the scenes. */
 #include "case.h"
 #include "loop/train.h"
 #include "shapes.h"
@@ -57,6 +58,59 @@ START_TEST(a_scene_keeps_a_point)
         ck_assert_int_ge(s.n, 1);
         pt_scene_free(&s);
     }
+}
+END_TEST
+
+/* splitmix64 (Steele, Lea, Flood 2014) */
+static uint64_t mixed(uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+/* The scene with the i-th smallest key of its epoch, by its definition. */
+static int defined(uint64_t seed, int64_t i, int count, uint64_t *key)
+{
+    int want = (int)(i % count);
+    for (int a = 0; a < count; a++)
+        key[a] = mixed(mixed(seed ^ mixed((uint64_t)(i / count))) + (uint64_t)a);
+    for (int a = 0; a < count; a++) {
+        int rank = 0;
+        for (int b = 0; b < count; b++) rank += key[b] < key[a];
+        if (rank == want) return a;
+    }
+    return -1;
+}
+
+START_TEST(an_epoch_has_every_scene_once_in_the_order_of_its_keys)
+{
+    enum { COUNT = 37, MANY = 1000000 };
+    uint64_t key[COUNT];
+    pt_order o = {0}, many = {0};
+    int scene, other = 0;
+    for (int64_t i = 0; i < 3 * COUNT; i++) {
+        ck_assert_int_eq(pt_scene_at(&o, 5, i, COUNT, &scene), PT_OK);
+        ck_assert_int_eq(scene, defined(5, i, COUNT, key));
+    }
+    /* back in an epoch before, as a run that is resumed; and by another seed */
+    for (int64_t i = 0; i < COUNT; i++) {
+        ck_assert_int_eq(pt_scene_at(&o, 5, i, COUNT, &scene), PT_OK);
+        ck_assert_int_eq(scene, defined(5, i, COUNT, key));
+        other += scene != defined(6, i, COUNT, key);
+    }
+    ck_assert_int_gt(other, COUNT / 2);
+    pt_order_close(&o);
+    /* as many as --data rooms:N takes: a permutation, in no more than n log n */
+    char *seen = calloc(MANY, 1);
+    for (int64_t i = 0; i < MANY; i++) {
+        ck_assert_int_eq(pt_scene_at(&many, 9, MANY + i, MANY, &scene), PT_OK);
+        ck_assert(scene >= 0 && scene < MANY && !seen[scene]);
+        seen[scene] = 1;
+    }
+    free(seen);
+    pt_order_close(&many);
 }
 END_TEST
 

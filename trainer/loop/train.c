@@ -42,6 +42,7 @@ typedef struct run {
     pt_totals totals;
     pt_scene *scene; /* [batch] */
     uint32_t *key;   /* [batch] */
+    pt_order order;
     pt_batch_result last;
     int bad_checkpoint, log_lost, warned, warned_few;
 } run;
@@ -157,6 +158,7 @@ static void close_all(run *r)
     pt_charts_close(r->charts);
     free(r->scene);
     free(r->key);
+    pt_order_close(&r->order);
 }
 
 static void describe(const run *r)
@@ -221,7 +223,8 @@ static pt_status one_batch(run *r)
         return pt_fail(PT_ERR_INPUT, "batch %lld has %d scenes; there may be %d", (long long)batch,
                        n, PT_MAX_SCENES);
     for (int i = 0; i < n; i++) {
-        int s = said ? first + i : pt_scene_at(r->o->seed, batch * n + i, count);
+        int s = first + i;
+        if (!said) TRY(pt_scene_at(&r->order, r->o->seed, batch * n + i, count, &s));
         r->key[i] = (uint32_t)s;
         TRY(pt_dataset_load(r->data, s, &r->scene[i]));
         pt_thin(&r->scene[i], r->o->point_dropout, r->o->seed, (uint64_t)batch, r->key[i]);

@@ -2,7 +2,6 @@
 #include "loop/batch.h"
 #include "probe.h"
 #include "recovery/stage.h"
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,37 +11,6 @@
 const real *pt_class_weights_of(const pt_trainer_options *o)
 {
     return o->weighted ? o->class_weight : NULL;
-}
-
-/* From a to b along half a cosine. */
-static double glide(double a, double b, double x)
-{
-    return b + (a - b) * 0.5 * (1 + cos(acos(-1.0) * x));
-}
-
-/* Smith, Topin 2017, with the numbers of PyTorch's OneCycleLR: from lr / 25 up to lr, then down to
- * lr / 250000 at the last step. The way up is the warm-up, or 30 % of the steps. */
-static double one_cycle(const pt_trainer_options *o, int64_t step)
-{
-    double top = o->warmup > 0 ? (double)o->warmup : floor(0.3 * (double)o->steps);
-    double fall = (double)(o->steps - 1) - top, at = (double)step;
-    if (at < top) return glide(o->lr / 25, o->lr, at / top);
-    return glide(o->lr, o->lr / 25e4, fall > 0 ? fmin((at - top) / fall, 1) : 0);
-}
-
-double pt_learning_rate(const pt_trainer_options *o, int64_t step)
-{
-    if (o->schedule == PT_LR_ONECYCLE) return one_cycle(o, step);
-    if (step < o->warmup) return o->lr * (double)(step + 1) / (double)o->warmup;
-    double span = (double)(o->steps - o->warmup), at = (double)(step - o->warmup);
-    double x = span > 0 ? fmin(at / span, 1) : 0;
-    switch (o->schedule) {
-    case PT_LR_COSINE: return o->lr * 0.5 * (1 + cos(acos(-1.0) * x));
-    case PT_LR_POLY: return o->lr * pow(1 - x, 0.9);
-    case PT_LR_ONECYCLE:
-    case PT_LR_CONSTANT: break;
-    }
-    return o->lr;
 }
 
 int pt_exit_code(const pt_error *e, const pt_batch_result *r)
@@ -58,6 +26,24 @@ int pt_exit_code(const pt_error *e, const pt_batch_result *r)
     case PT_ERR_INTERNAL: break;
     }
     return 11;
+}
+
+/* A failure for memory before anything is trained, with what is wanted against what there is. */
+static void say_does_not_fit(const pt_trainer_options *o, const pt_device *d)
+{
+    size_t params = pt_net_params(&o->net), free_now = 0, total = 0, element = sizeof(real);
+    size_t arrays = 3 + (o->optimizer == PT_SGD ? 1 : 2) + (pt_accum_of(o) > 1);
+    size_t bytes = params * (arrays * element + 1 + (o->net.amp != PT_AMP_OFF ? 2 : 0));
+    char text[256];
+    if (!d->mem || pt_classify(pt_error_last()) != PT_CLASS_OOM) return;
+    if (cudaMemGetInfo(&free_now, &total) != cudaSuccess) total = d->total_bytes;
+    snprintf(text, sizeof text,
+             "; the model does not fit: %zu parameters, their gradients and the optimiser's state "
+             "take %.1f MiB before any point; the device has %.1f MiB, of which %.1f MiB are free",
+             params, (double)bytes / 1048576.0, (double)total / 1048576.0,
+             (double)free_now / 1048576.0);
+    pt_error_say(text);
+    cudaGetLastError();
 }
 
 pt_status pt_trainer_open(const pt_trainer_options *o, pt_trainer **out)
@@ -103,7 +89,10 @@ pt_status pt_trainer_open(const pt_trainer_options *o, pt_trainer **out)
     pt_watch_state(t);
     *out = t;
 done:
-    if (st != PT_OK) pt_trainer_close(t);
+    if (st != PT_OK) {
+        say_does_not_fit(o, &t->device);
+        pt_trainer_close(t);
+    }
     return st;
 }
 

@@ -52,6 +52,17 @@ int pt_describe(const pt_net_options *o, pt_block *block)
     return l.n;
 }
 
+size_t pt_net_params(const pt_net_options *o)
+{
+    pt_block block[PT_MAX_BLOCKS];
+    int n = pt_describe(o, block);
+    size_t params = (size_t)(o->width[0] + 1) * (size_t)o->classes; /* the head */
+    for (int b = 0; b < n; b++)
+        params += ((block[b].kind == PT_CONV3 ? 27 : 8) * (size_t)block[b].cin + 2) *
+                  (size_t)block[b].cout;
+    return params;
+}
+
 /* Interval arithmetic: which cells of a level an output at x depends on, [lo, hi], backwards
  * through the blocks. Skips reach no further than the way around, which comes back to the same
  * level later. */

@@ -91,6 +91,9 @@ typedef struct pt_pass {
  * PT_ERR_NAN. Waits for the device. */
 pt_status pt_net_pass(pt_net *n, const pt_fields *fields, const pt_shape *shape, pt_pass *pass);
 
+/* Parameters of such a net. */
+size_t pt_net_params(const pt_net_options *o);
+
 pt_status pt_net_zero_grad(pt_net *n); /* once per batch, never per fragment */
 /* grad += scratch; waits for the device. No allocation: cannot fail for memory. */
 pt_status pt_net_commit(pt_net *n);
