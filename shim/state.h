@@ -51,10 +51,15 @@ const op_rule *op_decided(op_call call, cudaStream_t stream, void *caller, void 
     ({                                                                                         \
         const op_call c_ = call;                                                               \
         __atomic_fetch_add(&op_shared->calls[c_.id], 1, __ATOMIC_RELAXED);                     \
+        if (__builtin_expect(!OP_READ(op_saw), 0)) op_first_call();                            \
         __builtin_expect(OP_READ(op_busy[c_.id]), 0)                                           \
             ? op_decided(c_, stream_, __builtin_return_address(0), __builtin_frame_address(0)) \
             : NULL;                                                                            \
     })
+
+/* ---- joined.c ---- */
+extern int op_saw; /* a call of this process came by */
+void op_first_call(void);
 
 /* ---- start.c ---- */
 /* Number of rules, now armed; -1 with "line L column C: ..." in error. */
