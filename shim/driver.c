@@ -26,9 +26,10 @@ static CUresult failed(const op_rule *r)
     return r->action == OP_OOM ? CUDA_ERROR_OUT_OF_MEMORY : (CUresult)r->code;
 }
 
-#define DRIVER_PASS(name, arguments, kind)                   \
-    if (op_inside) return REAL_DRIVER(name, kind) arguments; \
-    if (OP_READ(op_sticky)) return (CUresult)OP_READ(op_sticky);
+#define DRIVER_PASS(name, arguments, kind)                        \
+    if (OP_IS_WITHIN()) return REAL_DRIVER(name, kind) arguments; \
+    if (OP_READ(op_sticky)) return (CUresult)OP_READ(op_sticky);  \
+    OP_WITHIN;
 
 /* Each wrapper twice: the exported one, and one for lookups of the per-thread variant. */
 #define DRIVER_ALLOC_(name, own, kind, parameters, arguments, bytes, key)                   \

@@ -41,6 +41,7 @@ const char *op_kernel_name(const void *key)
 
 void op_learn_kernel(const void *key, const char *name)
 {
+    OP_WITHIN;
     if (op_kernel_name(key)) return;
     pthread_mutex_lock(&lock);
     void *p = realloc(kernels, (nkernels + 1) * sizeof *kernels);

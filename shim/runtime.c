@@ -183,7 +183,8 @@ API cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
 
 API cudaError_t cudaDeviceReset(void)
 {
-    if (op_inside) return REAL(cudaDeviceReset)();
+    if (OP_IS_WITHIN()) return REAL(cudaDeviceReset)();
+    OP_WITHIN;
     OP_WRITE(op_sticky, 0);
     overlay = cudaSuccess;
     cudaError_t e = OUTER(REAL(cudaDeviceReset)());

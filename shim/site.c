@@ -272,6 +272,7 @@ API int dlclose(void *handle)
         __atomic_store_n(&cached, real, __ATOMIC_RELAXED);
     }
     int e = real(handle);
+    OP_WITHIN;
     op_calm calm;
     op_calm_begin(&calm);
     pthread_mutex_lock(&lock);

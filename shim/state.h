@@ -10,9 +10,43 @@
 
 extern pthread_mutex_t op_lock;
 extern op_stats *op_shared;
-extern int op_sticky;                /* the runtime's code that every call returns from now on */
-extern __thread int op_inside LOCAL; /* within a real call: only the outermost counts */
-extern int op_busy[OP_CALLS];        /* a rule or an observer wants to see this call */
+extern int op_sticky;         /* the runtime's code that every call returns from now on */
+extern int op_busy[OP_CALLS]; /* a rule or an observer wants to see this call */
+
+/* A thread is within an intercepted call or other work of the shim: what it calls then is passed
+ * on, whether the runtime, a callback or a malloc of the program's makes the call. What lies on the
+ * stack tells whether it still is: a signal handler may have left by siglongjmp. */
+typedef struct op_within {
+    const struct op_within *self;
+    struct op_within *outer;
+} op_within;
+extern __thread op_within *op_within_now LOCAL; /* the innermost */
+int op_still_within(const op_within *w, const void *frame);
+
+/* ---- held.c ---- */
+extern __thread uint64_t op_awaited LOCAL; /* bytes that a budget has let through */
+uint64_t op_not_allocated(void);           /* the call was let through, and failed: 0 */
+
+static inline void op_enter(op_within *w)
+{
+    w->self = w;
+    w->outer = op_within_now;
+    op_within_now = w;
+}
+/* Also by an exception and by the end of the thread. */
+static inline void op_leave(op_within *w)
+{
+    op_within_now = w->outer;
+    if (__builtin_expect(op_awaited && !w->outer, 0)) op_not_allocated();
+}
+#define OP_IS_WITHIN()                                                \
+    (__builtin_expect(op_within_now != NULL, 0)                       \
+         ? op_still_within(op_within_now, __builtin_frame_address(0)) \
+         : 0)
+/* From here to the end of the block. */
+#define OP_WITHIN                                         \
+    op_within within_ __attribute__((cleanup(op_leave))); \
+    op_enter(&within_)
 
 /* What one thread may change while others look. */
 #define OP_READ(x)     __atomic_load_n(&(x), __ATOMIC_RELAXED)
@@ -36,13 +70,7 @@ void *op_absent(const char *name);
         }                                                                      \
         real_;                                                                 \
     })
-#define OUTER(call)                   \
-    ({                                \
-        op_inside++;                  \
-        __typeof__(call) r_ = (call); \
-        op_inside--;                  \
-        r_;                           \
-    })
+#define OUTER(call) (call)
 
 /* Counts the call. The rule that acts on it, a copy that lasts until the thread's next call; NULL:
  * none. Delays, hangs and crashes have happened when it returns. */
@@ -77,7 +105,6 @@ void op_promise(const op_call *c);
 uint64_t op_promised_or_live(const op_call *c); /* bytes, of the call's level */
 /* Device memory that was allocated / is about to be freed; returns its bytes. */
 uint64_t op_allocated(void *p, uint64_t bytes); /* the allocation's number, from 1 */
-uint64_t op_not_allocated(void);                /* the call was let through, and failed: 0 */
 uint64_t op_freeing(void *p, uint64_t *number);
 void op_freed_all(void);                               /* the device was reset */
 uint64_t op_driver_allocated(void *p, uint64_t bytes); /* the same of the driver level */

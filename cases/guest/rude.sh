@@ -38,6 +38,18 @@ unloads) # another library where one was
         fail "call sites: $(cat "$d/sites")" ;;
 budgets)
     expect 0 "fired" sim --faults 'cudaMalloc budget=1MiB -> oom' -- "$rude" budgets ;;
+leaves) # a call that is left by siglongjmp or by an exception is over, and so is a request that a budget let through
+    for depth in 0 3 40; do
+        expect 0 "matched 2, fired 1" sim --faults 'cudaMalloc nth=2 -> oom' -- "$rude" leaves $depth
+    done
+    expect 0 "matched 2, fired 1" sim --faults 'cudaMalloc nth=2 -> oom' -- "$build/cases/guest_any" throws
+    for how in '' exits; do
+        expect 0 "fired 0" sim --allow-unfired --faults 'cudaMalloc nth=1 -> delay(1); * budget=10MiB -> oom' -- "$rude" promises $how
+    done ;;
+hooks) # a malloc that calls CUDA, also where the shim allocates
+    expect 0 "calls intercepted" sim --timeout 100 -- "$build/cases/guest_hooks"
+    expect 0 "calls intercepted" sim --timeout 100 --trace "$d/t" -- "$build/cases/guest_hooks"
+    expect 0 "calls intercepted" sim --timeout 100 --allow-unfired --faults 'cudaMalloc site=*:nothing* -> oom' -- "$build/cases/guest_hooks" ;;
 limits) # a limit on the size of files is an error, not the end of the program
     for blocks in 1 60 100 300 1000 5000; do
         sh -c "ulimit -f $blocks; exec '$bin/oomproof' run --device sim --trace '$d/t$blocks' -- '$rude' calls 9000" >"$out" 2>&1
