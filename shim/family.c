@@ -115,5 +115,7 @@ int op_family_wait(pid_t pid, int seconds, op_ending *ending)
     command = 0;
     for (int i = 0; i < PASSED; i++) sigaction(passed_on[i], &as_before[i], NULL);
     if (!ending->hung) linger(seconds ? end : now() + OP_LINGER, ending);
+    while (reap(0, NULL, 0) > 0) { /* whoever comes after us may not do it */
+    }
     return status;
 }
