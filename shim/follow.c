@@ -56,7 +56,7 @@ static int why_not(char *const *env, const image *f, const struct stat *st)
     if ((st->st_mode & S_ISUID && st->st_uid != geteuid()) ||
         (st->st_mode & S_ISGID && st->st_gid != getegid()))
         return OP_LEFT_SETUID;
-    if (f->sections && !op_image_has_loader(f)) return OP_LEFT_STATIC;
+    if (f->sections && !op_image_loader(f)) return OP_LEFT_STATIC;
     return can_reach(stats) ? 0 : OP_LEFT_UNREACHABLE;
 }
 

@@ -120,11 +120,15 @@ int op_image_imports_cuda(const image *f)
     return has_symbol(f, 1, taken);
 }
 
-int op_image_has_loader(const image *f)
+const char *op_image_loader(const image *f)
 {
     const ElfW(Ehdr) *e = op_image_range(f, 0, sizeof *e);
     const ElfW(Phdr) *h = e ? op_image_range(f, e->e_phoff, e->e_phnum * sizeof *h) : NULL;
-    for (int i = 0; h && i < e->e_phnum; i++)
-        if (h[i].p_type == PT_INTERP) return 1;
-    return 0;
+    for (int i = 0; h && i < e->e_phnum; i++) {
+        const char *name = h[i].p_type == PT_INTERP && h[i].p_filesz
+                               ? op_image_range(f, h[i].p_offset, h[i].p_filesz)
+                               : NULL;
+        if (name && !name[h[i].p_filesz - 1]) return name;
+    }
+    return NULL;
 }

@@ -25,8 +25,8 @@ const ElfW(Shdr) * op_image_section(const image *f, const char *name);
 /* Whether it takes the function from other libraries. */
 int op_image_imports(const image *f, const char *name);
 int op_image_imports_cuda(const image *f);
-/* Whether it is started by a loader, which can preload libraries. */
-int op_image_has_loader(const image *f);
+/* The loader that starts it and can preload libraries (PT_INTERP); NULL: it has none. */
+const char *op_image_loader(const image *f);
 /* Whether it binds its calls to functions of its own first (DT_SYMBOLIC, DF_SYMBOLIC), and some of
  * those are CUDA's. */
 int op_image_binds_to_itself(const image *f);

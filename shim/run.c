@@ -221,7 +221,7 @@ int op_run_command(int argc, char **argv)
     op_stats *stats;
     int code = read_options(argc, argv, &o);
     if (code) return code < 0 ? 0 : code;
-    if (!op_root(root, sizeof root) || !op_scratch("run", scratch)) return 7;
+    if (!op_loader_root(root, sizeof root) || !op_scratch("run", scratch)) return 7;
     snprintf(stats_path, sizeof stats_path, "%s/stats", scratch);
     code = !(stats = make_stats(scratch, stats_path)) ? 7 : o.trace && !make_way(o.trace) ? 2 : 0;
     if (code) {

@@ -323,7 +323,7 @@ int op_sweep_command(int argc, char **argv)
     snprintf(taken_path, sizeof taken_path, "%s/taken", folder);
     op_sweep_file *s = fresh(shared_path, o.resume);
     const op_stats *stats = share(stats_path, sizeof *stats);
-    if (s == MAP_FAILED || stats == MAP_FAILED || !op_root(root, sizeof root)) {
+    if (s == MAP_FAILED || stats == MAP_FAILED || !op_loader_root(root, sizeof root)) {
         fprintf(stderr, "oomproof: error: %s: %s\n", shared_path,
                 errno ? strerror(errno) : "the folder of oomproof is not found");
         if (!o.keep) op_scratch_remove(folder);
