@@ -6,6 +6,7 @@
 #include "rules.h"
 #include "scratch.h"
 #include "stats.h"
+#include "sweep/outputs.h"
 #include "trace/format.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -84,6 +85,11 @@ static int read_options(int argc, char **argv, options *o)
     if (optind >= argc) return op_usage("no command to run", "");
     o->command = argv + optind;
     if (!o->faults) o->faults = getenv("OOMPROOF_FAULTS");
+    const int stays = o->json && op_output_stays(o->json);
+    if (stays && o->trace && op_outputs_same(o->json, o->trace))
+        return op_usage("--json would be written over --trace: ", o->json);
+    if (stays && o->faults && *o->faults == '@' && op_outputs_same(o->json, o->faults + 1))
+        return op_usage("--json would be written over --faults: ", o->json);
     if ((o->nrules = op_rules_given(&o->faults, o->rules)) < 0) return 2;
     return 0;
 }
@@ -202,7 +208,16 @@ static void start(const options *o, const char *root, const char *stats_path)
 {
     char path[8200];
     op_environment(root, o->sim, o->memory, o->faults, stats_path, NULL);
-    if (o->trace) setenv("OOMPROOF_TRACE", op_from_the_root(o->trace, path, sizeof path), 1);
+    if (o->trace) {
+        const char *record = getenv("OOMPROOF_RECORD");
+        if (record && *record)
+            fprintf(stderr,
+                    "oomproof: --trace takes the place of OOMPROOF_RECORD=%s: a process "
+                    "writes one of them\n",
+                    record);
+        unsetenv("OOMPROOF_RECORD");
+        setenv("OOMPROOF_TRACE", op_from_the_root(o->trace, path, sizeof path), 1);
+    }
     execvp(o->command[0], o->command);
     fprintf(stderr, "oomproof: error: %s cannot be started: %s; %s\n", o->command[0],
             strerror(errno),

@@ -60,6 +60,21 @@ limits) # a limit on the size of files is an error, not the end of the program
         code=$?
         [ $code -le 7 ] && [ $code -ne 5 ] || fail "ulimit -f $blocks: record ends with $code: $(cat "$out")"
     done ;;
+lost) # two that want one place: said, and refused before anything runs
+    OOMPROOF_RECORD=$d/rec sim --trace "$d/t" -- "$rude" calls 3 >"$out" 2>&1
+    [ $? -eq 0 ] && grep -q "trace takes the place of OOMPROOF_RECORD" "$out" || fail "not said: $(cat "$out")"
+    [ "$("$bin/oomproof" trace "$d/t" --csv | grep -c cudaStreamQuery)" -eq 3 ] && [ ! -e "$d/rec" ] || fail "the trace is lost"
+    OOMPROOF_RECORD=$d/rec OOMPROOF_TRACE=$d/t2 sim -- "$rude" calls 3 >"$out" 2>&1
+    grep -q "both set: $d/rec is a recording, and no trace" "$out" || fail "not said: $(cat "$out")"
+    ln -s "$d" "$d/here"
+    echo 'cudaFree -> delay(0)' >"$d/rules"
+    for json in "$d/z" "$d/./z" "$d/here/z"; do
+        expect 2 "--json would be written over --trace" sim --trace "$d/z" --json "$json" -- "$rude" calls 3
+    done
+    [ -e "$d/z" ] && fail "it ran"
+    expect 2 "--json would be written over --faults" sim --faults "@$d/rules" --json "$d/here/rules" -- "$rude" calls 3
+    [ -s "$d/rules" ] || fail "the rules are gone"
+    (cd "$d" && sim --trace z --json /dev/stdout -- "$rude" calls 3) >"$out" 2>&1 || fail "what is no file: $(cat "$out")" ;;
 places) # what is there stays, where it is no recording
     OOMPROOF_RECORD=$d/same.ring sim -- "$rude" calls 3 >"$out" 2>&1
     expect 2 "it is what is read" record -o "$d/same.ring" --finish "$d/same.ring"
