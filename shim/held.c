@@ -51,9 +51,17 @@ uint64_t op_allocated(void *p, uint64_t bytes)
     return add(&op_runtime_live, p, bytes);
 }
 /* Before the real call: once it returns, another thread may be given the same address. */
+static __thread op_live_block freeing LOCAL;
 uint64_t op_freeing(void *p, uint64_t *number)
 {
-    return op_live_remove(&op_runtime_live, p, number);
+    freeing = (op_live_block){0};
+    op_live_take(&op_runtime_live, p, &freeing);
+    *number = freeing.number;
+    return freeing.bytes;
+}
+void op_not_freed(void)
+{
+    op_live_put_back(&op_runtime_live, &freeing);
 }
 uint64_t op_driver_allocated(void *p, uint64_t bytes)
 {
@@ -61,7 +69,14 @@ uint64_t op_driver_allocated(void *p, uint64_t bytes)
 }
 uint64_t op_driver_freeing(void *p, uint64_t *number)
 {
-    return op_live_remove(&op_driver_live, p, number);
+    freeing = (op_live_block){0};
+    op_live_take(&op_driver_live, p, &freeing);
+    *number = freeing.number;
+    return freeing.bytes;
+}
+void op_driver_not_freed(void)
+{
+    op_live_put_back(&op_driver_live, &freeing);
 }
 
 int op_is_live(const void *p, uint64_t bytes)

@@ -83,7 +83,7 @@ static op_kind kind_of(enum cudaMemcpyKind k)
         void *given_ = pointer;                                                             \
         uint64_t number_ = 0, bytes_ = device && given_ ? op_freeing(given_, &number_) : 0; \
         cudaError_t done_ = real(OUTER(REAL(name) arguments));                              \
-        if (done_ != cudaSuccess && bytes_) op_allocated(given_, bytes_);                   \
+        if (done_ != cudaSuccess && bytes_) op_not_freed();                                 \
         return TRACED(name, done_, number_, bytes_, stream, 0);                             \
     }
 

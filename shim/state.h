@@ -106,9 +106,11 @@ uint64_t op_promised_or_live(const op_call *c); /* bytes, of the call's level */
 /* Device memory that was allocated / is about to be freed; returns its bytes. */
 uint64_t op_allocated(void *p, uint64_t bytes); /* the allocation's number, from 1 */
 uint64_t op_freeing(void *p, uint64_t *number);
-void op_freed_all(void);                               /* the device was reset */
+void op_not_freed(void); /* the thread's last one failed: the block is there as it was */
+void op_freed_all(void); /* the device was reset */
 uint64_t op_driver_allocated(void *p, uint64_t bytes); /* the same of the driver level */
 uint64_t op_driver_freeing(void *p, uint64_t *number);
+void op_driver_not_freed(void);
 int op_is_live(const void *p, uint64_t bytes); /* inside one live block of the runtime's */
 /* The smallest budget among the armed rules and the live bytes now; 0: no budget. */
 int op_budget(uint64_t *budget, uint64_t *live);

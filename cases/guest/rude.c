@@ -198,6 +198,22 @@ static int budgets(void)
     return over;
 }
 
+/* Frees that fail, since the block is in use by a capture; then one that does not. */
+static int frees(void)
+{
+    void *p = NULL;
+    cudaStream_t s;
+    cudaGraph_t g;
+    cudaMalloc(&p, 1000);
+    cudaStreamCreate(&s);
+    cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal);
+    int bad = cudaFree(p) == cudaSuccess || cudaFree(p) == cudaSuccess;
+    cudaStreamEndCapture(s, &g);
+    cudaGetLastError();
+    return bad || oomproof_live_bytes() != 1024 || cudaFree(p) != cudaSuccess ||
+           oomproof_live_bytes() != 0;
+}
+
 /* A call that a signal handler leaves; then one more, from depth frames further down. */
 static sigjmp_buf out;
 static void leave(int s)
@@ -260,6 +276,7 @@ int main(int argc, char **argv)
     if (!strcmp(how, "cancels")) return cancels();
     if (!strcmp(how, "loads")) return loads(argc - 2, argv + 2);
     if (!strcmp(how, "odd")) return odd();
+    if (!strcmp(how, "frees")) return frees();
     if (!strcmp(how, "leaves") && argc > 2) return leaves(atoi(argv[2]));
     if (!strcmp(how, "promises")) return promises(argc > 2);
     if (!strcmp(how, "nulls")) return nulls();

@@ -46,6 +46,10 @@ leaves) # a call that is left by siglongjmp or by an exception is over, and so i
     for how in '' exits; do
         expect 0 "fired 0" sim --allow-unfired --faults 'cudaMalloc nth=1 -> delay(1); * budget=10MiB -> oom' -- "$rude" promises $how
     done ;;
+frees) # one that failed has changed nothing: the block keeps its number
+    expect 0 "calls intercepted" sim --trace "$d/t" -- "$rude" frees
+    "$bin/oomproof" trace "$d/t" --csv | grep 'cudaMalloc\|cudaFree' | cut -d, -f4-6 | tr '\n' ' ' >"$out"
+    [ "$(cat "$out")" = "cudaMalloc,1000,1 cudaFree,1024,1 cudaFree,1024,1 cudaFree,1024,1 " ] || fail "$(cat "$out")" ;;
 hooks) # a malloc that calls CUDA, also where the shim allocates
     expect 0 "calls intercepted" sim --timeout 100 -- "$build/cases/guest_hooks"
     expect 0 "calls intercepted" sim --timeout 100 --trace "$d/t" -- "$build/cases/guest_hooks"
