@@ -17,6 +17,10 @@ void op_names_hold(void)
 {
     pthread_mutex_lock(&lock);
 }
+void op_names_free(void)
+{
+    lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
 void op_names_let_go(void)
 {
     pthread_mutex_unlock(&lock);

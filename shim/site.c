@@ -295,6 +295,10 @@ void op_site_hold(void)
 {
     pthread_mutex_lock(&lock);
 }
+void op_site_free(void)
+{
+    lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
 void op_site_let_go(void)
 {
     pthread_mutex_unlock(&lock);

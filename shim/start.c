@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 void *op_find(const char *name)
@@ -83,6 +84,39 @@ static void fork_child(void)
 {
     op_rules_of_child();
     fork_unlock();
+    OP_WRITE(*op_here, 1);
+}
+
+static char always = 1;
+char *op_here = &always;
+
+/* A page that the kernel clears in the child, where it can. */
+static void watch_for_children(void)
+{
+#ifdef MADV_WIPEONFORK
+    void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) return;
+    if (madvise(p, 4096, MADV_WIPEONFORK) != 0) {
+        munmap(p, 4096);
+        return;
+    }
+    op_here = p;
+    *op_here = 1;
+#endif
+}
+
+/* No other thread of the parent is here: a lock that one held is nobody's. What it guarded may be
+ * half changed, which libc's own fork would not have allowed either. */
+void op_other_process(void)
+{
+    OP_WRITE(*op_here, 1);
+    op_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    op_live_let_go();
+    op_site_free();
+    op_names_free();
+    op_rules_of_child();
+    op_trace_other_process();
+    op_force_of_child();
 }
 
 static void __attribute__((constructor)) start(void)
@@ -90,6 +124,7 @@ static void __attribute__((constructor)) start(void)
     const char *text = getenv("OOMPROOF_FAULTS");
     char error[256];
     pthread_atfork(fork_lock, fork_unlock, fork_child);
+    watch_for_children();
     op_join();
     op_sweep_start();
     op_trace_start();

@@ -80,6 +80,7 @@ const op_rule *op_decided(op_call call, cudaStream_t stream, void *caller, void 
         const op_call c_ = call;                                                               \
         __atomic_fetch_add(&op_shared->calls[c_.id], 1, __ATOMIC_RELAXED);                     \
         if (__builtin_expect(!OP_READ(op_saw), 0)) op_first_call();                            \
+        if (__builtin_expect(!OP_READ(*op_here), 0)) op_other_process();                       \
         __builtin_expect(OP_READ(op_busy[c_.id]), 0)                                           \
             ? op_decided(c_, stream_, __builtin_return_address(0), __builtin_frame_address(0)) \
             : NULL;                                                                            \
@@ -90,6 +91,10 @@ extern int op_saw; /* a call of this process came by */
 void op_first_call(void);
 
 /* ---- start.c ---- */
+/* 0 in a child that was made without the handlers of fork being run (_Fork, clone): it is made a
+ * process of its own at its first call. */
+extern char *op_here;
+void op_other_process(void);
 /* Number of rules, now armed; -1 with "line L column C: ..." in error. */
 int op_rules_set(const char *text, char *error, size_t error_bytes);
 /* 1: no process has asked for that name before. Of the processes behind a command one is meant, and
@@ -118,6 +123,7 @@ int op_budget(uint64_t *budget, uint64_t *live);
 /* ---- names.c ---- */
 void op_names_hold(void); /* around a fork, as of live.h */
 void op_names_let_go(void);
+void op_names_free(void); /* nobody is in there, whatever the lock says */
 /* Name of a kernel by its host function or handle; NULL: not known. name lives as long as the
  * program. */
 const char *op_kernel_name(const void *key);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -198,6 +199,23 @@ static int budgets(void)
     return over;
 }
 
+/* A child that no handler of fork hears of, and both call. */
+static int clones(void)
+{
+    calls(1);
+    pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+    if (child < 0) return 2;
+    for (int i = 0; i < 20000; i++) {
+        if (child == 0)
+            cudaStreamQuery(NULL);
+        else
+            cudaFree(NULL);
+    }
+    if (child == 0) _exit(0);
+    int status = 1;
+    return waitpid(child, &status, 0) != child || status;
+}
+
 /* Frees that fail, since the block is in use by a capture; then one that does not. */
 static int frees(void)
 {
@@ -276,6 +294,7 @@ int main(int argc, char **argv)
     if (!strcmp(how, "cancels")) return cancels();
     if (!strcmp(how, "loads")) return loads(argc - 2, argv + 2);
     if (!strcmp(how, "odd")) return odd();
+    if (!strcmp(how, "clones")) return clones();
     if (!strcmp(how, "frees")) return frees();
     if (!strcmp(how, "leaves") && argc > 2) return leaves(atoi(argv[2]));
     if (!strcmp(how, "promises")) return promises(argc > 2);

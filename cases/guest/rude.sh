@@ -25,6 +25,12 @@ forks)
     done
     expect 3 "matched 0" sim --timeout 100 --faults 'cudaFree site=*nowhere* -> error(cudaErrorUnknown)' -- "$rude" forks
     expect 0 " events" record -o "$d/r" -- "$rude" forks
+    for i in 1 2 3; do
+        rm -f "$d"/t*
+        expect 0 "matched 40001, fired 0" sim --allow-unfired --trace "$d/t" --faults 'cuda* nth=99999 -> delay(0)' -- "$rude" clones
+        for f in "$d"/t*; do "$bin/oomproof" trace "$f" --csv | tail -n +2 | cut -d, -f4 | sort | uniq -c | tr -s ' \n' ' '; done >"$out"
+        [ "$(cat "$out")" = " 20000 cudaFree 1 cudaStreamQuery  20000 cudaStreamQuery " ] || fail "clone: $(cat "$out")"
+    done
     [ -z "$(ls "$d"/r.ring.* 2>/dev/null)" ] || fail "rings of children in which nothing failed are left" ;;
 cancels)
     expect 0 "calls intercepted" sim --timeout 100 --trace "$d/t" -- "$rude" cancels

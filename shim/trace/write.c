@@ -112,9 +112,8 @@ static void read_said(void)
 /* ---- processes ---- */
 static int card_written; /* in the recording */
 
-static void child_of_fork(void)
+static void as_new(void)
 {
-    if (!op_tracing) return;
     op_trace_leave();
     for (int i = 0; i < NAMES; i++) names[i].text = NULL; /* a new file has none yet */
     memset(next_id, 0, sizeof next_id);
@@ -124,7 +123,17 @@ static void child_of_fork(void)
     epoch++;
     card_written = 0;
     OP_WRITE(op_tracing, OP_TRACE_ASKED); /* opened at its first event */
+}
+static void child_of_fork(void)
+{
+    if (!op_tracing) return;
+    as_new();
     pthread_mutex_unlock(&lock);
+}
+void op_trace_other_process(void)
+{
+    lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    if (op_tracing) as_new();
 }
 static void before_fork(void)
 {
