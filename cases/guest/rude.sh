@@ -52,6 +52,14 @@ leaves) # a call that is left by siglongjmp or by an exception is over, and so i
     for how in '' exits; do
         expect 0 "fired 0" sim --allow-unfired --faults 'cudaMalloc nth=1 -> delay(1); * budget=10MiB -> oom' -- "$rude" promises $how
     done ;;
+sites) # more than the first table has room for
+    for i in $(seq 5000); do echo "static void g$i(void) { cudaStreamQuery(0); }"; done >"$d/g"
+    for i in $(seq 5000); do echo "g$i();"; done >"$d/m"
+    { echo 'int cudaStreamQuery(void *);'; cat "$d/g"; echo 'int main(void) {'; cat "$d/m"; echo 'return 0; }'; } >"$d/sites.c"
+    cc -O0 -fno-omit-frame-pointer -o "$d/sites" "$d/sites.c" -L"$build/sim" -l:libcudart.so.13 || exit 7
+    expect 0 "matched 1, fired 1" sim --trace "$d/t" --faults 'cudaStreamQuery site=sites:g4900#1 -> error(cudaErrorUnknown)' -- "$d/sites"
+    "$bin/oomproof" trace "$d/t" --csv | tail -n +2 | cut -d, -f10 | sort -u >"$d/all"
+    [ "$(grep -c '^sites:g[0-9]*#1$' "$d/all")" -eq 5000 ] || fail "sites: $(wc -l <"$d/all")" ;;
 frees) # one that failed has changed nothing: the block keeps its number
     expect 0 "calls intercepted" sim --trace "$d/t" -- "$rude" frees
     "$bin/oomproof" trace "$d/t" --csv | grep 'cudaMalloc\|cudaFree' | cut -d, -f4-6 | tr '\n' ' ' >"$out"
