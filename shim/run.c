@@ -130,7 +130,7 @@ static int closing(const op_stats *s, const options *o, int failed)
         fprintf(stderr, "oomproof: %llu calls are not in the trace\n",
                 (unsigned long long)s->trace_lost);
     if (s->sites_lost)
-        fprintf(stderr, "oomproof: %llu calls came from call sites for which there was no room\n",
+        fprintf(stderr, "oomproof: %llu times a call site was \"?\" for lack of room\n",
                 (unsigned long long)s->sites_lost);
     int unseen = op_nothing_seen(s, o->command[0], t.calls != 0, o->nrules, failed);
     return unseen ? unseen : t.unfired && !o->allow_unfired ? 3 : 0;

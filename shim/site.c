@@ -199,7 +199,6 @@ static int has_room(void)
     if (table && 4 * (table->taken + 1) <= 3 * table->slots) return 1;
     size_t slots = table ? 2 * table->slots : TABLE;
     if (slots <= MOST && make_anew(slots, NULL)) return 1;
-    __atomic_fetch_add(&op_shared->sites_lost, 1, __ATOMIC_RELAXED);
     if (!told)
         fprintf(stderr,
                 "oomproof: more than %d call sites: further ones are \"?\", which no site= names\n",
@@ -261,6 +260,7 @@ const char *op_site_of(void *caller, void *frame_)
     op_calm_begin(&calm);
     pthread_mutex_lock(&lock);
     first = s = look_up(caller);
+    if (!s) __atomic_fetch_add(&op_shared->sites_lost, 1, __ATOMIC_RELAXED);
     if (s) site = s->site;
     for (int i = 0; !site && i < DEPTH && on_stack(frame); i++) {
         void **next = *frame;

@@ -33,7 +33,7 @@ typedef struct op_left {
 
 typedef struct op_stats {
     uint64_t processes, trace_lost;
-    uint64_t sites_lost; /* calls whose site there was no room for */
+    uint64_t sites_lost; /* times that one was looked up for which there was no room */
     uint64_t images_taken;
     uint8_t image[OP_STATS_IMAGES]; /* OP_I_*; the first is of those for which none was left */
     op_left left[2];                /* by whether the program's file uses CUDA */
