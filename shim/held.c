@@ -54,10 +54,10 @@ uint64_t op_allocated(void *p, uint64_t bytes)
 static __thread op_live_block freeing LOCAL;
 uint64_t op_freeing(void *p, uint64_t *number)
 {
-    freeing = (op_live_block){0};
-    op_live_take(&op_runtime_live, p, &freeing);
+    freeing.number = 0;
+    uint64_t bytes = op_live_take(&op_runtime_live, p, &freeing);
     *number = freeing.number;
-    return freeing.bytes;
+    return bytes;
 }
 void op_not_freed(void)
 {
@@ -69,10 +69,10 @@ uint64_t op_driver_allocated(void *p, uint64_t bytes)
 }
 uint64_t op_driver_freeing(void *p, uint64_t *number)
 {
-    freeing = (op_live_block){0};
-    op_live_take(&op_driver_live, p, &freeing);
+    freeing.number = 0;
+    uint64_t bytes = op_live_take(&op_driver_live, p, &freeing);
     *number = freeing.number;
-    return freeing.bytes;
+    return bytes;
 }
 void op_driver_not_freed(void)
 {

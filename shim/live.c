@@ -46,14 +46,19 @@ static int make_anew(op_live *l)
     return 1;
 }
 
-static void put(op_live *l, slot block)
+/* Field by field: a struct that was just written so is slow to copy at once. */
+static void put(op_live *l, void *p, uint64_t asked, uint64_t number)
 {
-    size_t k = home(block.p, l->slots);
+    size_t k = home(p, l->slots);
     while (l->table[k].p && l->table[k].p != GONE) k = (k + 1) & (l->slots - 1);
     l->taken += !l->table[k].p;
     l->entries++;
-    l->table[k] = block;
-    set_live(l, l->live + block.bytes);
+    slot *s = &l->table[k];
+    s->p = p;
+    s->bytes = (asked + 511) / 512 * 512;
+    s->asked = asked;
+    s->number = number;
+    set_live(l, l->live + s->bytes);
     if (l->live > l->peak) l->peak = l->live;
 }
 
@@ -63,7 +68,7 @@ uint64_t op_live_add(op_live *l, void *p, uint64_t bytes)
     op_gate_enter(&l->gate);
     if (2 * (l->taken + 1) <= l->slots || make_anew(l)) {
         number = ++l->numbers;
-        put(l, (slot){p, (bytes + 511) / 512 * 512, bytes, number});
+        put(l, p, bytes, number);
     }
     op_gate_leave(&l->gate);
     return number;
@@ -74,11 +79,15 @@ static uint64_t take_out(op_live *l, void *p, op_live_block *was)
     if (!l->slots) return 0;
     for (size_t k = home(p, l->slots); l->table[k].p; k = (k + 1) & (l->slots - 1))
         if (l->table[k].p == p) {
-            *was = l->table[k];
-            l->table[k].p = GONE;
+            slot *s = &l->table[k];
+            s->p = GONE;
             l->entries--;
-            set_live(l, l->live - was->bytes);
-            return was->bytes;
+            was->p = p;
+            was->bytes = s->bytes;
+            was->asked = s->asked;
+            was->number = s->number;
+            set_live(l, l->live - s->bytes);
+            return s->bytes;
         }
     return 0;
 }
@@ -102,7 +111,7 @@ uint64_t op_live_remove(op_live *l, void *p, uint64_t *number)
 void op_live_put_back(op_live *l, const op_live_block *was)
 {
     op_gate_enter(&l->gate);
-    if (2 * (l->taken + 1) <= l->slots || make_anew(l)) put(l, *was);
+    if (2 * (l->taken + 1) <= l->slots || make_anew(l)) put(l, was->p, was->asked, was->number);
     op_gate_leave(&l->gate);
 }
 
