@@ -16,7 +16,18 @@ static int is_nvidias(const char *path)
     return 0;
 }
 
-/* nvcc's sections; of a static runtime the two words that it looks the driver up by. */
+/* Backwards: a program that holds these words forwards is taken for a runtime, and this one is
+ * asked about as well. */
+static int has(const char *text, size_t n, const char *backwards)
+{
+    char word[64];
+    size_t k = strlen(backwards);
+    for (size_t i = 0; i < k; i++) word[i] = backwards[k - 1 - i];
+    return memmem(text, n, word, k) != NULL;
+}
+
+/* nvcc's sections; of a static runtime the words that it looks the driver up by, and one of its
+ * messages. */
 int op_device_code(const char *path)
 {
     static const char *const kernels[] = {".nv_fatbin", "__nv_relfatbin"};
@@ -29,9 +40,11 @@ int op_device_code(const char *path)
     }
     const ElfW(Shdr) *s = op_image_section(&f, ".rodata");
     const char *text = s ? op_image_range(&f, s->sh_offset, s->sh_size) : NULL;
-    if (text && memmem(text, s->sh_size, "cudaGetDriverEntryPoint", 23) &&
-        memmem(text, s->sh_size, "libcuda.so.1", 12))
+    if (text && has(text, s->sh_size, "tnioPyrtnErevirDteGaduc") &&
+        has(text, s->sh_size, "1.os.aducbil") &&
+        has(text, s->sh_size, "emitnur ADUC rof tneiciffusni si noisrev revird ADUC"))
         found |= OP_CODE_STATIC;
+    if (op_image_imports_cuda(&f)) found |= OP_CODE_CALLS;
     op_image_close(&f);
     return found;
 }

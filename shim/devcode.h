@@ -4,7 +4,8 @@
 
 enum {
     OP_CODE_KERNELS = 1, /* an embedded fat binary */
-    OP_CODE_STATIC = 2   /* a CUDA runtime that is linked statically */
+    OP_CODE_STATIC = 2,  /* a CUDA runtime that is linked statically */
+    OP_CODE_CALLS = 4    /* it takes functions of CUDA from other libraries */
 };
 /* What the program or library at path carries; 0: nothing of CUDA, not readable, or a library of
  * NVIDIA's own, which carries both and says nothing about the program. */

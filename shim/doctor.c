@@ -197,12 +197,13 @@ static void library(const char *path_, size_t n, const char *root)
 }
 
 /* ---- what the loader would do ---- */
-static void loader(char **command, const char *root, int sim)
+/* All that the loader says, malloc'ed; NULL: it could not be asked. */
+static char *loaders_words(const char *path, char **command, const char *root, int sim)
 {
     int fd[2], status;
-    char text[8192];
-    size_t n = 0;
-    if (pipe(fd) != 0) return;
+    char *text = NULL;
+    size_t room = 0;
+    if (pipe(fd) != 0) return NULL;
     pid_t pid = fork();
     if (pid == 0) {
         op_environment(root, sim, NULL, NULL, NULL, NULL);
@@ -210,25 +211,42 @@ static void loader(char **command, const char *root, int sim)
         dup2(fd[1], 1);
         dup2(fd[1], 2);
         close(fd[0]);
-        execvp(command[0], command);
+        execv(path, command);
         _exit(127);
     }
     close(fd[1]);
-    for (ssize_t k; n < sizeof text - 1 && (k = read(fd[0], text + n, sizeof text - 1 - n)) > 0;)
-        n += (size_t)k;
-    text[n] = 0;
-    close(fd[0]);
+    FILE *f = fdopen(fd[0], "r");
+    if (!f || getdelim(&text, &room, 0, f) < 0) {
+        free(text);
+        text = NULL;
+    }
+    if (f)
+        fclose(f);
+    else
+        close(fd[0]);
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
-    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+    return text;
+}
+
+static void loader(const char *path, char **command, const char *root, int sim)
+{
+    char *text = loaders_words(path, command, root, sim);
+    if (!text)
+        say(&noticed, "the loader does not say which libraries it takes",
+            "run it: `oomproof run` says when no CUDA call was seen");
+    for (char *line = text ? strtok(text, "\n") : NULL; line; line = strtok(NULL, "\n")) {
         char *file = strchr(line, '/'), *end = file ? strstr(file, " (0x") : NULL;
         if (end) library(file, (size_t)(end - file), root);
         if (strstr(line, "not found")) say(&blocked, line, "install it, or set LD_LIBRARY_PATH");
+        if (strstr(line, "cannot be preloaded"))
+            say(&blocked, line, "oomproof must be installed where the loader can read it");
         char *arrow = strstr(line, "=> ");
         if (sim && arrow && strstr(line, "libcudart.so") && strncmp(arrow + 3, root, strlen(root)))
             say(&blocked, line,
                 "the simulated runtime is not the one that is loaded; see the notes above");
     }
+    free(text);
 }
 
 int op_program(const char *name, char *out, size_t room)
@@ -264,11 +282,20 @@ static void examine(const char *path, char **command, const char *root, int sim)
         say(&blocked, "not a 64-bit ELF program with sections", "name the program itself");
         return;
     }
-    if (stat(path, &st) == 0 && st.st_mode & (S_ISUID | S_ISGID))
+    if (stat(path, &st) == 0 && st.st_mode & (S_ISUID | S_ISGID)) {
         say(&blocked, "set-user-id programs do not take LD_PRELOAD", "run a copy without that bit");
+        return;
+    }
     dynamic d = read_dynamic(&f);
-    if (!d.is) {
+    const char *starts = op_image_loader(&f), *slash = starts ? strrchr(starts, '/') : NULL;
+    if (!d.is || !starts) { /* -static-pie has a dynamic section, for itself */
         say(&blocked, "statically linked: nothing can be preloaded", "link it dynamically");
+        return;
+    }
+    if (!slash || strncmp(slash, "/ld-linux", 9)) { /* others would run it when they are asked */
+        char what[4400];
+        snprintf(what, sizeof what, "its loader, %.4000s, is not the GNU C library's", starts);
+        say(&blocked, what, "build it for a system with glibc");
         return;
     }
     if (d.cudart && strcmp(d.runtime, "libcudart.so.13"))
@@ -289,7 +316,7 @@ static void examine(const char *path, char **command, const char *root, int sim)
         device_code(&f);
         missing_symbols(&f, root);
     }
-    loader(command, root, sim);
+    loader(path, command, root, sim);
     op_image_close(&f);
 }
 
@@ -307,7 +334,7 @@ int op_doctor_command(int argc, char **argv)
     int sim = op_device(device);
     if (sim < 0) return op_usage("--device is sim, gpu or auto, not ", device);
     if (optind >= argc) return op_usage("no command to look at", "");
-    if (!op_root(root, sizeof root)) return 7;
+    if (!op_loader_root(root, sizeof root)) return 7;
     if (!op_program(argv[optind], path, sizeof path)) {
         fprintf(stderr, "oomproof: error: %s: not found, or not executable\n", argv[optind]);
         return 2;

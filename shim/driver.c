@@ -26,9 +26,10 @@ static CUresult failed(const op_rule *r)
     return r->action == OP_OOM ? CUDA_ERROR_OUT_OF_MEMORY : (CUresult)r->code;
 }
 
-#define DRIVER_PASS(name, arguments, kind)                   \
-    if (op_inside) return REAL_DRIVER(name, kind) arguments; \
-    if (OP_READ(op_sticky)) return (CUresult)OP_READ(op_sticky);
+#define DRIVER_PASS(name, arguments, kind)                        \
+    if (OP_IS_WITHIN()) return REAL_DRIVER(name, kind) arguments; \
+    if (OP_READ(op_sticky)) return (CUresult)OP_READ(op_sticky);  \
+    OP_WITHIN;
 
 /* Each wrapper twice: the exported one, and one for lookups of the per-thread variant. */
 #define DRIVER_ALLOC_(name, own, kind, parameters, arguments, bytes, key)                   \
@@ -44,17 +45,17 @@ static CUresult failed(const op_rule *r)
                                : op_not_allocated();                                        \
         return TRACED(name, done_, number_, asked_, NULL, 0);                               \
     }
-#define DRIVER_RELEASE_(name, own, kind, parameters, arguments, key)              \
-    own CUresult parameters                                                       \
-    {                                                                             \
-        DRIVER_PASS(name, arguments, kind)                                        \
-        const op_rule *rule_ = SEEN(((op_call){.id = OP_ID_##name}), NULL);       \
-        if (FAULTED(rule_)) return TRACED(name, failed(rule_), 0, 0, NULL, 1);    \
-        void *given_ = (void *)(uintptr_t)(key);                                  \
-        uint64_t number_ = 0, bytes_ = op_driver_freeing(given_, &number_);       \
-        CUresult done_ = OUTER(REAL_DRIVER(name, kind) arguments);                \
-        if (done_ != CUDA_SUCCESS && bytes_) op_driver_allocated(given_, bytes_); \
-        return TRACED(name, done_, number_, bytes_, NULL, 0);                     \
+#define DRIVER_RELEASE_(name, own, kind, parameters, arguments, key)           \
+    own CUresult parameters                                                    \
+    {                                                                          \
+        DRIVER_PASS(name, arguments, kind)                                     \
+        const op_rule *rule_ = SEEN(((op_call){.id = OP_ID_##name}), NULL);    \
+        if (FAULTED(rule_)) return TRACED(name, failed(rule_), 0, 0, NULL, 1); \
+        void *given_ = (void *)(uintptr_t)(key);                               \
+        uint64_t number_ = 0, bytes_ = op_driver_freeing(given_, &number_);    \
+        CUresult done_ = OUTER(REAL_DRIVER(name, kind) arguments);             \
+        if (done_ != CUDA_SUCCESS && bytes_) op_driver_not_freed();            \
+        return TRACED(name, done_, number_, bytes_, NULL, 0);                  \
     }
 #define DRIVER_CALL_(name, own, kind, parameters, arguments)                                \
     own CUresult parameters                                                                 \

@@ -9,14 +9,14 @@
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
 static uint64_t promised[2]; /* bytes, of the runtime and the driver; under the lock */
-static __thread uint64_t awaited LOCAL;
+__thread uint64_t op_awaited LOCAL;
 static __thread int awaited_driver LOCAL;
 
 void op_promise(const op_call *c)
 {
-    awaited = c->size > UINT64_MAX / 2 ? 0 : (c->size + 511) / 512 * 512;
+    op_awaited = c->size > UINT64_MAX / 2 ? 0 : (c->size + 511) / 512 * 512;
     awaited_driver = op_table[c->id].lib == OP_DRIVER;
-    promised[awaited_driver] += awaited;
+    promised[awaited_driver] += op_awaited;
 }
 
 uint64_t op_promised_or_live(const op_call *c)
@@ -27,21 +27,21 @@ uint64_t op_promised_or_live(const op_call *c)
 
 static uint64_t add(op_live *l, void *p, uint64_t bytes)
 {
-    if (!awaited) return op_live_add(l, p, bytes);
+    if (!op_awaited) return op_live_add(l, p, bytes);
     pthread_mutex_lock(&op_lock);
     uint64_t number = op_live_add(l, p, bytes);
-    promised[awaited_driver] -= awaited;
-    awaited = 0;
+    promised[awaited_driver] -= op_awaited;
+    op_awaited = 0;
     pthread_mutex_unlock(&op_lock);
     return number;
 }
 
 uint64_t op_not_allocated(void)
 {
-    if (!awaited) return 0;
+    if (!op_awaited) return 0;
     pthread_mutex_lock(&op_lock);
-    promised[awaited_driver] -= awaited;
-    awaited = 0;
+    promised[awaited_driver] -= op_awaited;
+    op_awaited = 0;
     pthread_mutex_unlock(&op_lock);
     return 0;
 }
@@ -51,9 +51,17 @@ uint64_t op_allocated(void *p, uint64_t bytes)
     return add(&op_runtime_live, p, bytes);
 }
 /* Before the real call: once it returns, another thread may be given the same address. */
+static __thread op_live_block freeing LOCAL;
 uint64_t op_freeing(void *p, uint64_t *number)
 {
-    return op_live_remove(&op_runtime_live, p, number);
+    freeing.number = 0;
+    uint64_t bytes = op_live_take(&op_runtime_live, p, &freeing);
+    *number = freeing.number;
+    return bytes;
+}
+void op_not_freed(void)
+{
+    op_live_put_back(&op_runtime_live, &freeing);
 }
 uint64_t op_driver_allocated(void *p, uint64_t bytes)
 {
@@ -61,7 +69,14 @@ uint64_t op_driver_allocated(void *p, uint64_t bytes)
 }
 uint64_t op_driver_freeing(void *p, uint64_t *number)
 {
-    return op_live_remove(&op_driver_live, p, number);
+    freeing.number = 0;
+    uint64_t bytes = op_live_take(&op_driver_live, p, &freeing);
+    *number = freeing.number;
+    return bytes;
+}
+void op_driver_not_freed(void)
+{
+    op_live_put_back(&op_driver_live, &freeing);
 }
 
 int op_is_live(const void *p, uint64_t bytes)

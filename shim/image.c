@@ -91,19 +91,44 @@ static int is_symbolic(const image *f)
     return 0;
 }
 
-int op_image_binds_to_itself(const image *f)
+/* Whether one of its symbols, of those it takes or those it has, begins with one of these. */
+static int has_symbol(const image *f, int taken, const char *const *prefixes)
 {
-    static const char *const prefixes[] = {"cudaMalloc", "cudaLaunch", "cuMemAlloc", "cublasCreate",
-                                           "cudnnCreate"};
-    if (!is_symbolic(f)) return 0;
     symbols y = dynamic_symbols(f);
     for (size_t i = 0; i < y.n; i++)
-        for (size_t k = 0; k < sizeof prefixes / sizeof *prefixes; k++) {
+        for (size_t k = 0; prefixes[k]; k++) {
             size_t n = strlen(prefixes[k]);
-            if (y.of[i].st_shndx != SHN_UNDEF && y.of[i].st_name < y.text_bytes &&
+            if ((y.of[i].st_shndx == SHN_UNDEF) == taken && y.of[i].st_name < y.text_bytes &&
                 n <= y.text_bytes - y.of[i].st_name &&
                 !memcmp(y.text + y.of[i].st_name, prefixes[k], n))
                 return 1;
         }
     return 0;
+}
+
+int op_image_binds_to_itself(const image *f)
+{
+    static const char *const own[] = {"cudaMalloc",   "cudaLaunch",  "cuMemAlloc",
+                                      "cublasCreate", "cudnnCreate", NULL};
+    return is_symbolic(f) && has_symbol(f, 0, own);
+}
+
+int op_image_imports_cuda(const image *f)
+{
+    static const char *const taken[] = {"cuda",  "__cuda", "cublas", "cudnn",
+                                        "cuMem", "cuCtx",  "cuInit", NULL};
+    return has_symbol(f, 1, taken);
+}
+
+const char *op_image_loader(const image *f)
+{
+    const ElfW(Ehdr) *e = op_image_range(f, 0, sizeof *e);
+    const ElfW(Phdr) *h = e ? op_image_range(f, e->e_phoff, e->e_phnum * sizeof *h) : NULL;
+    for (int i = 0; h && i < e->e_phnum; i++) {
+        const char *name = h[i].p_type == PT_INTERP && h[i].p_filesz
+                               ? op_image_range(f, h[i].p_offset, h[i].p_filesz)
+                               : NULL;
+        if (name && !name[h[i].p_filesz - 1]) return name;
+    }
+    return NULL;
 }

@@ -24,6 +24,9 @@ const void *op_image_range(const image *f, uint64_t at, uint64_t n);
 const ElfW(Shdr) * op_image_section(const image *f, const char *name);
 /* Whether it takes the function from other libraries. */
 int op_image_imports(const image *f, const char *name);
+int op_image_imports_cuda(const image *f);
+/* The loader that starts it and can preload libraries (PT_INTERP); NULL: it has none. */
+const char *op_image_loader(const image *f);
 /* Whether it binds its calls to functions of its own first (DT_SYMBOLIC, DF_SYMBOLIC), and some of
  * those are CUDA's. */
 int op_image_binds_to_itself(const image *f);

@@ -1,10 +1,13 @@
 /* launch.c - see launch.h. */
 #define _GNU_SOURCE
 #include "launch.h"
+#include "scratch.h"
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 const char *op_command_name = "oomproof";
@@ -22,6 +25,40 @@ int op_device(const char *word)
     return strcmp(word, "auto") ? -1 : access("/dev/nvidiactl", F_OK) != 0;
 }
 
+/* The loader takes a blank and a colon for the end of a path. Such a folder is reached through a
+ * link in a temporary one, which goes when this process ends. */
+static char link_folder[OP_SCRATCH_ROOM];
+static pid_t link_owner;
+static void remove_link(void)
+{
+    if (getpid() == link_owner) op_scratch_remove(link_folder);
+}
+
+static int without_blanks(char *root, size_t room)
+{
+    static const char ends[] = " :;\t\n";
+    char target[4096];
+    if (!strpbrk(root, ends)) return 1;
+    int n = snprintf(target, sizeof target, "%s", root);
+    if (!*link_folder) {
+        if (!op_scratch("link", link_folder)) return 0;
+        link_owner = getpid();
+        atexit(remove_link);
+    }
+    snprintf(root, room, "%s/oomproof", link_folder);
+    if (n < (int)sizeof target && !strpbrk(root, ends) &&
+        (symlink(target, root) == 0 || errno == EEXIST)) {
+        if (geteuid() == 0 && chmod(link_folder, 0711) != 0) return 1; /* told where it matters */
+        return 1;
+    }
+    fprintf(stderr,
+            "oomproof: error: %s: a blank, ':' or ';' in the name of a folder ends a path for the "
+            "loader, which would not preload from it; install oomproof elsewhere, or let TMPDIR "
+            "name a folder without one, for a link to it\n",
+            target);
+    return 0;
+}
+
 /* DIR/bin/oomproof -> DIR */
 int op_root(char *out, size_t room)
 {
@@ -34,6 +71,11 @@ int op_root(char *out, size_t room)
         *slash = 0;
     }
     return 1;
+}
+
+int op_loader_root(char *out, size_t room)
+{
+    return op_root(out, room) && without_blanks(out, room);
 }
 
 static void prepend(const char *name, const char *value)

@@ -10,6 +10,8 @@ int op_device(const char *word);
 int op_program(const char *name, char *out, size_t room);
 /* The folder that bin/, lib/ and sim/ lie in; 0: not found. */
 int op_root(char *out, size_t room);
+/* The same by a name that LD_PRELOAD can hold; 0: there is none, which was said. */
+int op_loader_root(char *out, size_t room);
 /* The path from the root, in room if need be: a process that the command starts elsewhere writes
  * beside it all the same. */
 const char *op_from_the_root(const char *path, char *room, size_t bytes);

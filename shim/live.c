@@ -46,47 +46,73 @@ static int make_anew(op_live *l)
     return 1;
 }
 
-static uint64_t insert(op_live *l, void *p, uint64_t bytes)
+/* Field by field: a struct that was just written so is slow to copy at once. */
+static void put(op_live *l, void *p, uint64_t asked, uint64_t number)
 {
     size_t k = home(p, l->slots);
     while (l->table[k].p && l->table[k].p != GONE) k = (k + 1) & (l->slots - 1);
     l->taken += !l->table[k].p;
     l->entries++;
-    l->table[k] = (slot){p, (bytes + 511) / 512 * 512, bytes, ++l->numbers};
-    set_live(l, l->live + l->table[k].bytes);
+    slot *s = &l->table[k];
+    s->p = p;
+    s->bytes = (asked + 511) / 512 * 512;
+    s->asked = asked;
+    s->number = number;
+    set_live(l, l->live + s->bytes);
     if (l->live > l->peak) l->peak = l->live;
-    return l->numbers;
 }
 
 uint64_t op_live_add(op_live *l, void *p, uint64_t bytes)
 {
     uint64_t number = 0;
     op_gate_enter(&l->gate);
-    if (2 * (l->taken + 1) <= l->slots || make_anew(l)) number = insert(l, p, bytes);
+    if (2 * (l->taken + 1) <= l->slots || make_anew(l)) {
+        number = ++l->numbers;
+        put(l, p, bytes, number);
+    }
     op_gate_leave(&l->gate);
     return number;
 }
 
-static uint64_t take_out(op_live *l, void *p, uint64_t *number)
+static uint64_t take_out(op_live *l, void *p, op_live_block *was)
 {
     if (!l->slots) return 0;
     for (size_t k = home(p, l->slots); l->table[k].p; k = (k + 1) & (l->slots - 1))
         if (l->table[k].p == p) {
-            l->table[k].p = GONE;
+            slot *s = &l->table[k];
+            s->p = GONE;
             l->entries--;
-            set_live(l, l->live - l->table[k].bytes);
-            if (number) *number = l->table[k].number;
-            return l->table[k].bytes;
+            was->p = p;
+            was->bytes = s->bytes;
+            was->asked = s->asked;
+            was->number = s->number;
+            set_live(l, l->live - s->bytes);
+            return s->bytes;
         }
     return 0;
 }
 
-uint64_t op_live_remove(op_live *l, void *p, uint64_t *number)
+uint64_t op_live_take(op_live *l, void *p, op_live_block *was)
 {
     op_gate_enter(&l->gate);
-    uint64_t bytes = take_out(l, p, number);
+    uint64_t bytes = take_out(l, p, was);
     op_gate_leave(&l->gate);
     return bytes;
+}
+
+uint64_t op_live_remove(op_live *l, void *p, uint64_t *number)
+{
+    op_live_block was = {0};
+    op_live_take(l, p, &was);
+    if (number && was.p) *number = was.number;
+    return was.bytes;
+}
+
+void op_live_put_back(op_live *l, const op_live_block *was)
+{
+    op_gate_enter(&l->gate);
+    if (2 * (l->taken + 1) <= l->slots || make_anew(l)) put(l, was->p, was->asked, was->number);
+    op_gate_leave(&l->gate);
 }
 
 void op_live_clear(op_live *l)

@@ -12,6 +12,11 @@ extern op_live op_runtime_live, op_driver_live; /* the levels are counts of thei
 uint64_t op_live_add(op_live *l, void *p, uint64_t bytes);
 /* Its bytes, 0 where p is not known; *number (may be NULL) as above. */
 uint64_t op_live_remove(op_live *l, void *p, uint64_t *number);
+/* The same, with all that is known of it; and back again, as it was, where it could not be freed.
+ */
+struct op_live_block;
+uint64_t op_live_take(op_live *l, void *p, struct op_live_block *was);
+void op_live_put_back(op_live *l, const struct op_live_block *was);
 void op_live_clear(op_live *l); /* everything was freed at once */
 uint64_t op_live_now(const op_live *l);
 uint64_t op_live_peak(op_live *l, int reset);

@@ -17,6 +17,10 @@ void op_names_hold(void)
 {
     pthread_mutex_lock(&lock);
 }
+void op_names_free(void)
+{
+    lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
 void op_names_let_go(void)
 {
     pthread_mutex_unlock(&lock);
@@ -41,6 +45,7 @@ const char *op_kernel_name(const void *key)
 
 void op_learn_kernel(const void *key, const char *name)
 {
+    OP_WITHIN;
     if (op_kernel_name(key)) return;
     pthread_mutex_lock(&lock);
     void *p = realloc(kernels, (nkernels + 1) * sizeof *kernels);

@@ -1,4 +1,5 @@
-/* nothing.h - a run of which nothing was intercepted: why, and whether that is as it should be. */
+/* nothing.h - what went by unseen in a run, of all of it or of some of its programs: why, and
+ * whether that is as it should be. */
 #ifndef OP_NOTHING_H
 #define OP_NOTHING_H
 #include "stats.h"

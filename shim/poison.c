@@ -20,7 +20,8 @@ void op_poison_buffer(const op_rule *r, void *to, size_t bytes, int on_host, cud
 {
     char pattern[4096];
     size_t n = bytes < sizeof pattern ? bytes : sizeof pattern;
-    op_inside++;
+    op_within within;
+    op_enter(&within);
     REAL(cudaStreamSynchronize)(stream); /* what the call queued has happened */
     if (on_host)
         fill(r, to, bytes);
@@ -28,7 +29,7 @@ void op_poison_buffer(const op_rule *r, void *to, size_t bytes, int on_host, cud
         fill(r, pattern, n);
         REAL(cudaMemcpy)(to, pattern, n, cudaMemcpyHostToDevice);
     }
-    op_inside--;
+    op_leave(&within);
 }
 
 /* Bytes of this process that may not be there: an argument's number is only a rule's word. */

@@ -1,23 +1,22 @@
 /* run.c - `oomproof run`: a program under the shim, on the device asked for. */
 #define _GNU_SOURCE
+#include "family.h"
 #include "launch.h"
 #include "nothing.h"
 #include "rules.h"
 #include "scratch.h"
-#include "stacks.h"
 #include "stats.h"
+#include "sweep/outputs.h"
 #include "trace/format.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 const char op_run_help[] =
@@ -45,12 +44,6 @@ const char op_run_help[] =
     "intercepted,\n"
     "5 the command was killed by a signal, 6 it ran past --timeout, 7 internal, 127 it cannot be "
     "started\n";
-
-static pid_t child;
-static void forward(int s)
-{
-    if (child > 0) kill(child, s);
-}
 
 typedef struct options {
     const char *device, *faults, *memory, *trace, *json;
@@ -92,6 +85,11 @@ static int read_options(int argc, char **argv, options *o)
     if (optind >= argc) return op_usage("no command to run", "");
     o->command = argv + optind;
     if (!o->faults) o->faults = getenv("OOMPROOF_FAULTS");
+    const int stays = o->json && op_output_stays(o->json);
+    if (stays && o->trace && op_outputs_same(o->json, o->trace))
+        return op_usage("--json would be written over --trace: ", o->json);
+    if (stays && o->faults && *o->faults == '@' && op_outputs_same(o->json, o->faults + 1))
+        return op_usage("--json would be written over --faults: ", o->json);
     if ((o->nrules = op_rules_given(&o->faults, o->rules)) < 0) return 2;
     return 0;
 }
@@ -131,6 +129,9 @@ static int closing(const op_stats *s, const options *o, int failed)
     if (s->trace_lost)
         fprintf(stderr, "oomproof: %llu calls are not in the trace\n",
                 (unsigned long long)s->trace_lost);
+    if (s->sites_lost)
+        fprintf(stderr, "oomproof: %llu times a call site was \"?\" for lack of room\n",
+                (unsigned long long)s->sites_lost);
     int unseen = op_nothing_seen(s, o->command[0], t.calls != 0, o->nrules, failed);
     return unseen ? unseen : t.unfired && !o->allow_unfired ? 3 : 0;
 }
@@ -169,36 +170,7 @@ static int write_json(const op_stats *s, const options *o, int code)
     return code ? code : 7;
 }
 
-/* ---- a command that does not end ---- */
-/* The command's status; *hung: it was stopped for its time. */
-static int wait_for(pid_t pid, int seconds, int *hung)
-{
-    int status = 0;
-    struct timespec end, now, left;
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGCHLD);
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_sec += seconds;
-    for (;;) {
-        pid_t got = waitpid(pid, &status, seconds ? WNOHANG : 0);
-        if (got == pid || (got < 0 && errno != EINTR)) return status;
-        if (!seconds) continue;
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        left.tv_sec = end.tv_sec - now.tv_sec;
-        left.tv_nsec = 0;
-        if (left.tv_sec <= 0) {
-            *hung = 1;
-            fprintf(stderr, "oomproof: the command did not end within %d seconds\n", seconds);
-            op_stacks(pid);
-            op_kill_tree(pid);
-            seconds = 0;
-            continue;
-        }
-        sigtimedwait(&set, NULL, &left);
-    }
-}
-
+/* ---- the run ---- */
 /* An earlier trace goes; anything else of that name stays, and is said. */
 static int make_way(const char *path)
 {
@@ -216,55 +188,76 @@ static int make_way(const char *path)
     return 0;
 }
 
-int op_run_command(int argc, char **argv)
+/* The counters, in the scratch folder. A process that changes its user still finds them by their
+ * name, which only the run's own processes know; only root can start such. NULL: said. */
+static op_stats *make_stats(const char *scratch, const char *path)
 {
-    static options o;
-    char dir[4096], scratch[OP_SCRATCH_ROOM], stats_path[OP_SCRATCH_ROOM + 8];
-    int code = read_options(argc, argv, &o), hung = 0;
-    if (code) return code < 0 ? 0 : code;
-    if (!op_scratch("run", scratch)) return 7;
-    snprintf(stats_path, sizeof stats_path, "%s/stats", scratch);
-    int fd = open(stats_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    const int other_users = geteuid() == 0;
     op_stats *stats = MAP_FAILED;
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     int full =
         fd >= 0 ? posix_fallocate(fd, 0, sizeof *stats) : errno; /* a hole would be a SIGBUS */
     if (!full) stats = mmap(NULL, sizeof *stats, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (stats == MAP_FAILED || !op_root(dir, sizeof dir)) {
-        fprintf(stderr, "oomproof: error: %s: %s\n", stats_path, strerror(full ? full : errno));
+    if (stats != MAP_FAILED && other_users &&
+        (fchmod(fd, 0666) != 0 || chmod(scratch, 0711) != 0)) /* told where it matters */
+        errno = 0;
+    if (fd >= 0) close(fd);
+    if (stats != MAP_FAILED) return stats;
+    fprintf(stderr, "oomproof: error: %s: %s\n", path, strerror(full ? full : errno));
+    return NULL;
+}
+
+static void start(const options *o, const char *root, const char *stats_path)
+{
+    char path[8200];
+    op_environment(root, o->sim, o->memory, o->faults, stats_path, NULL);
+    if (o->trace) {
+        const char *record = getenv("OOMPROOF_RECORD");
+        if (record && *record)
+            fprintf(stderr,
+                    "oomproof: --trace takes the place of OOMPROOF_RECORD=%s: a process "
+                    "writes one of them\n",
+                    record);
+        unsetenv("OOMPROOF_RECORD");
+        setenv("OOMPROOF_TRACE", op_from_the_root(o->trace, path, sizeof path), 1);
+    }
+    execvp(o->command[0], o->command);
+    fprintf(stderr, "oomproof: error: %s cannot be started: %s; %s\n", o->command[0],
+            strerror(errno),
+            errno == EACCES              ? "is it a program, and executable (chmod +x)?"
+            : errno == ENOEXEC           ? "a script begins with #! and its interpreter"
+            : strchr(o->command[0], '/') ? "check the path"
+                                         : "it is in no folder of PATH: give its path");
+    _exit(127);
+}
+
+int op_run_command(int argc, char **argv)
+{
+    static options o;
+    char root[4096], scratch[OP_SCRATCH_ROOM], stats_path[OP_SCRATCH_ROOM + 8];
+    op_ending ending;
+    op_stats *stats;
+    int code = read_options(argc, argv, &o);
+    if (code) return code < 0 ? 0 : code;
+    if (!op_loader_root(root, sizeof root) || !op_scratch("run", scratch)) return 7;
+    snprintf(stats_path, sizeof stats_path, "%s/stats", scratch);
+    code = !(stats = make_stats(scratch, stats_path)) ? 7 : o.trace && !make_way(o.trace) ? 2 : 0;
+    if (code) {
         op_scratch_remove(scratch);
-        return 7;
+        return code;
     }
-    if (o.trace && !make_way(o.trace)) {
-        op_scratch_remove(scratch);
-        return 2;
-    }
-    signal(SIGCHLD, SIG_DFL); /* where it is ignored, a child's status is lost */
-    sigset_t set, before;
-    sigemptyset(&set);
-    sigaddset(&set, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &set, &before); /* for sigtimedwait */
-    child = fork();
-    if (child == 0) {
-        sigprocmask(SIG_SETMASK, &before, NULL);
-        if (o.timeout) setpgid(0, 0); /* what it started is stopped with it */
-        op_environment(dir, o.sim, o.memory, o.faults, stats_path, NULL);
-        if (o.trace) setenv("OOMPROOF_TRACE", op_from_the_root(o.trace, dir, sizeof dir), 1);
-        execvp(o.command[0], o.command);
-        fprintf(stderr, "oomproof: error: %s cannot be started: %s; %s\n", o.command[0],
-                strerror(errno),
-                errno == EACCES             ? "is it a program, and executable (chmod +x)?"
-                : errno == ENOEXEC          ? "a script begins with #! and its interpreter"
-                : strchr(o.command[0], '/') ? "check the path"
-                                            : "it is in no folder of PATH: give its path");
-        _exit(127);
-    }
-    signal(SIGINT, forward);
-    signal(SIGTERM, forward);
-    int status = child > 0 ? wait_for(child, o.timeout, &hung) : 0;
+    pid_t pid = op_family_begin();
+    if (pid == 0) start(&o, root, stats_path);
+    int status = pid > 0 ? op_family_wait(pid, o.timeout, &ending) : 0;
     op_scratch_remove(scratch);
-    if (child < 0) return 7;
-    code = closing(stats, &o, hung || status != 0);
-    if (hung)
+    if (pid < 0) return 7;
+    code = closing(stats, &o, ending.hung || status != 0);
+    if (ending.left)
+        fprintf(stderr,
+                "oomproof: %d process(es) that the command started still run (%s, process %ld): "
+                "what they call from here on is not counted; let the command wait for them\n",
+                ending.left, ending.name, (long)ending.first);
+    if (ending.hung)
         code = 6;
     else if (WIFSIGNALED(status)) {
         fprintf(stderr, "oomproof: the command was killed by signal %d (%s)\n", WTERMSIG(status),

@@ -83,7 +83,7 @@ static op_kind kind_of(enum cudaMemcpyKind k)
         void *given_ = pointer;                                                             \
         uint64_t number_ = 0, bytes_ = device && given_ ? op_freeing(given_, &number_) : 0; \
         cudaError_t done_ = real(OUTER(REAL(name) arguments));                              \
-        if (done_ != cudaSuccess && bytes_) op_allocated(given_, bytes_);                   \
+        if (done_ != cudaSuccess && bytes_) op_not_freed();                                 \
         return TRACED(name, done_, number_, bytes_, stream, 0);                             \
     }
 
@@ -183,7 +183,8 @@ API cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
 
 API cudaError_t cudaDeviceReset(void)
 {
-    if (op_inside) return REAL(cudaDeviceReset)();
+    if (OP_IS_WITHIN()) return REAL(cudaDeviceReset)();
+    OP_WITHIN;
     OP_WRITE(op_sticky, 0);
     overlay = cudaSuccess;
     cudaError_t e = OUTER(REAL(cudaDeviceReset)());

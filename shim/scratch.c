@@ -64,7 +64,14 @@ static void remove_left(const char *tmp)
 int op_scratch(const char *what, char path[OP_SCRATCH_ROOM])
 {
     const char *tmp = getenv("TMPDIR");
-    if (!tmp || !*tmp || strlen(tmp) > OP_SCRATCH_ROOM - 64) tmp = "/tmp";
+    char full[OP_SCRATCH_ROOM - 64];
+    if (!tmp || !*tmp || strlen(tmp) >= sizeof full) tmp = "/tmp";
+    if (*tmp != '/') { /* what is started may change folders */
+        size_t n = getcwd(full, sizeof full) ? strlen(full) : 0;
+        int fits = n && n + 1 + strlen(tmp) < sizeof full;
+        if (fits) full[n] = '/', strcpy(full + n + 1, tmp);
+        tmp = fits ? full : "/tmp";
+    }
     remove_left(tmp);
     snprintf(path, OP_SCRATCH_ROOM, "%s/oomproof.%s.XXXXXX", tmp, what);
     if (!mkdtemp(path)) {

@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DEPTH = 12, TABLE = 4096 };
+enum { DEPTH = 12, TABLE = 4096, MOST = 65536 }; /* call sites that there is room for */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -135,33 +135,76 @@ typedef struct seen {
     const module *m;
     uint64_t start; /* of the function */
 } seen;
-static seen first_table[TABLE], *table = first_table; /* another one when a module was unloaded */
+/* Another one when it is three quarters full, or a module was unloaded. */
+typedef struct seen_table {
+    size_t slots, taken;
+    seen entry[];
+} seen_table;
+static seen_table *table;
 
 static int ordinal(const module *m, uint64_t start)
 {
     int n = 1;
-    for (int i = 0; i < TABLE; i++)
-        n += table[i].address && table[i].m == m && table[i].start == start;
+    for (size_t i = 0; i < table->slots; i++)
+        n += table->entry[i].address && table->entry[i].m == m && table->entry[i].start == start;
     return n;
 }
 
-static size_t home(const void *address)
+static size_t home(const seen_table *in, const void *address)
 {
-    return (uintptr_t)address * 0x9e3779b97f4a7c15u >> 32 & (TABLE - 1);
+    return (uintptr_t)address * 0x9e3779b97f4a7c15u >> 32 & (in->slots - 1);
 }
 
 /* Entries are only added, and an address is there once the rest of its entry is: no lock to read.
  */
 static seen *known(const void *address)
 {
-    size_t k = home(address);
-    seen *in = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
-    for (int i = 0; i < TABLE - 1; i++, k = (k + 1) & (TABLE - 1)) {
-        void *at = __atomic_load_n(&in[k].address, __ATOMIC_ACQUIRE);
-        if (at == address) return &in[k];
+    seen_table *in = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
+    if (!in) return NULL;
+    for (size_t k = home(in, address);; k = (k + 1) & (in->slots - 1)) { /* a quarter is free */
+        void *at = __atomic_load_n(&in->entry[k].address, __ATOMIC_ACQUIRE);
+        if (at == address) return &in->entry[k];
         if (!at) return NULL;
     }
-    return NULL;
+}
+
+static seen *place(seen_table *in, const void *address)
+{
+    size_t k = home(in, address);
+    while (in->entry[k].address) k = (k + 1) & (in->slots - 1);
+    return &in->entry[k];
+}
+
+/* Under the lock: without what gone was of (NULL: nothing). Others may be reading the old table,
+ * which stays for good: a call site is in use as long as a trace is. 0: there is no memory. */
+static int make_anew(size_t slots, const module *gone)
+{
+    seen_table *fresh = calloc(1, sizeof *fresh + slots * sizeof(seen));
+    if (!fresh) return 0;
+    fresh->slots = slots;
+    for (size_t i = 0; table && i < table->slots; i++) {
+        seen *s = &table->entry[i];
+        if (!s->address || (gone && s->m == gone)) continue;
+        *place(fresh, s->address) = *s;
+        fresh->taken++;
+    }
+    __atomic_store_n(&table, fresh, __ATOMIC_RELEASE);
+    return 1;
+}
+
+/* Under the lock. 0: there is no room for one more. */
+static int has_room(void)
+{
+    static int told;
+    if (table && 4 * (table->taken + 1) <= 3 * table->slots) return 1;
+    size_t slots = table ? 2 * table->slots : TABLE;
+    if (slots <= MOST && make_anew(slots, NULL)) return 1;
+    if (!told)
+        fprintf(stderr,
+                "oomproof: more than %d call sites: further ones are \"?\", which no site= names\n",
+                (int)(table ? table->taken : 0));
+    told = 1;
+    return 0;
 }
 
 /* Under the lock. */
@@ -169,8 +212,7 @@ static seen *look_up(void *address)
 {
     seen *before = known(address);
     if (before) return before;
-    size_t k = home(address);
-    for (int i = 0; i < TABLE - 1 && table[k].address; i++) k = (k + 1) & (TABLE - 1);
+    if (!has_room()) return NULL;
     Dl_info info;
     uint64_t start = 0;
     char text[96];
@@ -183,12 +225,13 @@ static seen *look_up(void *address)
         snprintf(text, sizeof text, "%.30s:+0x%llx#%d", m->name, (unsigned long long)start, n);
     else
         snprintf(text, sizeof text, "%.30s:?#%d", m ? m->name : "?", n);
-    if (table[k].address) return NULL; /* full */
-    table[k].site = op_glob("*alloc*", f) ? NULL : strdup(text);
-    table[k].m = m;
-    table[k].start = start;
-    __atomic_store_n(&table[k].address, address, __ATOMIC_RELEASE);
-    return &table[k];
+    seen *s = place(table, address);
+    s->site = op_glob("*alloc*", f) ? NULL : strdup(text);
+    s->m = m;
+    s->start = start;
+    table->taken++;
+    __atomic_store_n(&s->address, address, __ATOMIC_RELEASE);
+    return s;
 }
 
 /* ---- frames ---- */
@@ -217,6 +260,7 @@ const char *op_site_of(void *caller, void *frame_)
     op_calm_begin(&calm);
     pthread_mutex_lock(&lock);
     first = s = look_up(caller);
+    if (!s) __atomic_fetch_add(&op_shared->sites_lost, 1, __ATOMIC_RELAXED);
     if (s) site = s->site;
     for (int i = 0; !site && i < DEPTH && on_stack(frame); i++) {
         void **next = *frame;
@@ -247,21 +291,6 @@ static int is_gone(const module *m)
     return strncmp(m->name, slash ? slash + 1 : info.dli_fname, sizeof m->name - 1) != 0;
 }
 
-/* Under the lock. Others may be reading the old table, which stays for good: a call site is in use
- * as long as a trace is. */
-static void forget(const module *gone)
-{
-    seen *fresh = calloc(TABLE, sizeof *fresh);
-    if (!fresh) return;
-    for (int i = 0; i < TABLE; i++) {
-        if (!table[i].address || table[i].m == gone) continue;
-        size_t k = home(table[i].address);
-        while (fresh[k].address) k = (k + 1) & (TABLE - 1);
-        fresh[k] = table[i];
-    }
-    __atomic_store_n(&table, fresh, __ATOMIC_RELEASE);
-}
-
 /* Another module may come to lie where this one was. */
 API int dlclose(void *handle)
 {
@@ -272,6 +301,7 @@ API int dlclose(void *handle)
         __atomic_store_n(&cached, real, __ATOMIC_RELAXED);
     }
     int e = real(handle);
+    OP_WITHIN;
     op_calm calm;
     op_calm_begin(&calm);
     pthread_mutex_lock(&lock);
@@ -282,7 +312,7 @@ API int dlclose(void *handle)
             continue;
         }
         *at = m->next;
-        forget(m);
+        if (table) make_anew(table->slots, m);
         if (m->image) munmap((void *)(uintptr_t)m->image, m->bytes);
     }
     pthread_mutex_unlock(&lock);
@@ -293,6 +323,10 @@ API int dlclose(void *handle)
 void op_site_hold(void)
 {
     pthread_mutex_lock(&lock);
+}
+void op_site_free(void)
+{
+    lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 void op_site_let_go(void)
 {

@@ -16,5 +16,6 @@ void op_stack_text(char *text, size_t bytes, int most, int files);
 /* Around a fork: no other thread is within the tables, in the child either. */
 void op_site_hold(void);
 void op_site_let_go(void);
+void op_site_free(void); /* nobody is in there, whatever the lock says */
 
 #endif

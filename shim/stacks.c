@@ -15,7 +15,7 @@
 
 enum { MOST = 4096, TOOL_SECONDS = 30 };
 typedef struct process {
-    pid_t pid, parent, group;
+    pid_t pid, parent;
     char state, name[32];
 } process;
 typedef struct tree {
@@ -36,14 +36,12 @@ static int read_text(const char *path, char *text, size_t room)
 static int read_stat(const char *path, process *p)
 {
     char text[512];
-    long parent, group;
+    long parent;
     if (!read_text(path, text, sizeof text)) return 0;
     char *open_ = strchr(text, '('), *close_ = strrchr(text, ')');
-    if (!open_ || !close_ || sscanf(close_ + 1, " %c %ld %ld", &p->state, &parent, &group) != 3)
-        return 0;
+    if (!open_ || !close_ || sscanf(close_ + 1, " %c %ld", &p->state, &parent) != 2) return 0;
     p->pid = (pid_t)atol(text);
     p->parent = (pid_t)parent;
-    p->group = (pid_t)group;
     snprintf(p->name, sizeof p->name, "%.*s", (int)(close_ - open_ - 1), open_ + 1);
     return 1;
 }
@@ -55,10 +53,22 @@ static int is_in(const tree *t, pid_t pid)
     return 0;
 }
 
-/* A process may have a lower number than its parent: again until none is new. */
-static void find(pid_t root, tree *t)
+static pid_t strangers[256];
+static int nstrangers;
+
+static int is_stranger(pid_t pid)
+{
+    for (int i = 0; i < nstrangers; i++)
+        if (strangers[i] == pid) return 1;
+    return 0;
+}
+
+/* All descendants: those whose parents are gone have become children of this process. One may have
+ * a lower number than its parent: again until none is new. */
+static void find(tree *t)
 {
     int before;
+    const pid_t self = getpid();
     t->n = 0;
     do {
         DIR *d = opendir("/proc");
@@ -68,12 +78,29 @@ static void find(pid_t root, tree *t)
             process p;
             if (!isdigit((unsigned char)*e->d_name)) continue;
             snprintf(path, sizeof path, "/proc/%s/stat", e->d_name);
-            if (t->n < MOST && read_stat(path, &p) && p.state != 'Z' && !is_in(t, p.pid) &&
-                (p.pid == root || p.group == root || is_in(t, p.parent)))
+            if (t->n < MOST && read_stat(path, &p) && p.state != 'Z' && p.state != 'X' &&
+                !is_in(t, p.pid) && !is_stranger(p.pid) && (p.parent == self || is_in(t, p.parent)))
                 t->of[t->n++] = p;
         }
         if (d) closedir(d);
     } while (t->n > before);
+}
+
+static tree found;
+
+void op_strangers(void)
+{
+    find(&found);
+    for (int i = 0; i < found.n && nstrangers < (int)(sizeof strangers / sizeof *strangers); i++)
+        strangers[nstrangers++] = found.of[i].pid;
+}
+
+int op_left_behind(pid_t *first, char name[32])
+{
+    find(&found);
+    if (found.n) *first = found.of[0].pid;
+    if (found.n) memcpy(name, found.of[0].name, 32);
+    return found.n;
 }
 
 /* A debugger that hangs itself must not keep the command from its end. */
@@ -138,21 +165,21 @@ static void by_proc(pid_t pid)
     if (d) closedir(d);
 }
 
-void op_stacks(pid_t root)
+void op_stacks(void)
 {
-    static tree t;
+    tree *t = &found;
     int lacking = 0;
-    find(root, &t);
-    for (int i = 0; i < t.n; i++) {
+    find(t);
+    for (int i = 0; i < t->n; i++) {
         char number[32];
-        snprintf(number, sizeof number, "%ld", (long)t.of[i].pid);
-        fprintf(stderr, "oomproof: process %s (%s), state %c:\n", number, t.of[i].name,
-                t.of[i].state);
+        snprintf(number, sizeof number, "%ld", (long)t->of[i].pid);
+        fprintf(stderr, "oomproof: process %s (%s), state %c:\n", number, t->of[i].name,
+                t->of[i].state);
         char *const stack[] = {"eu-stack", "-p", number, NULL};
         char *const gdb[] = {"gdb", "-nx", "-batch", "-p", number, "-ex", "thread apply all bt",
                              NULL};
         int first = by_tool(stack), second = first ? by_tool(gdb) : 0;
-        if (first && second) by_proc(t.of[i].pid);
+        if (first && second) by_proc(t->of[i].pid);
         lacking |= first == 2 && second == 2 ? 1 : first && second ? 2 : 0;
     }
     if (lacking & 1) fprintf(stderr, "oomproof: for stacks, install elfutils (eu-stack) or gdb\n");
@@ -162,11 +189,12 @@ void op_stacks(pid_t root)
                         "SYS_PTRACE\n");
 }
 
-void op_kill_tree(pid_t root)
+void op_kill_tree(void)
 {
-    static tree t;
-    find(root, &t);
-    kill(-root, SIGKILL);
-    kill(root, SIGKILL);
-    for (int i = 0; i < t.n; i++) kill(t.of[i].pid, SIGKILL);
+    const struct timespec moment = {0, 1000000};
+    for (find(&found); found.n; find(&found)) {
+        for (int i = 0; i < found.n; i++) kill(found.of[i].pid, SIGSTOP); /* starts no more */
+        for (int i = 0; i < found.n; i++) kill(found.of[i].pid, SIGKILL);
+        nanosleep(&moment, NULL); /* a killed process is there until it has let go of all */
+    }
 }

@@ -1,8 +1,8 @@
 /* start.c - a preloaded process: its start, its end, its forks, and the real functions. */
 #define _GNU_SOURCE
-#include "devcode.h"
 #include "driver.h"
 #include "field/force.h"
+#include "joined.h"
 #include "live.h"
 #include "site.h"
 #include "state.h"
@@ -11,7 +11,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,52 +84,48 @@ static void fork_child(void)
 {
     op_rules_of_child();
     fork_unlock();
+    OP_WRITE(*op_here, 1);
 }
 
-static int is_runtime(struct dl_phdr_info *info, size_t size, void *found)
+static char always = 1;
+char *op_here = &always;
+
+/* A page that the kernel clears in the child, where it can. */
+static void watch_for_children(void)
 {
-    (void)size;
-    *(int *)found |= info->dlpi_name && strstr(info->dlpi_name, "libcudart.so") != NULL;
-    return 0;
+#ifdef MADV_WIPEONFORK
+    void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) return;
+    if (madvise(p, 4096, MADV_WIPEONFORK) != 0) {
+        munmap(p, 4096);
+        return;
+    }
+    op_here = p;
+    *op_here = 1;
+#endif
 }
 
-typedef struct cuda {
-    int runtime, code; /* libcudart is loaded; what the other libraries carry */
-} cuda;
-
-static int look_at(struct dl_phdr_info *info, size_t size, void *found_)
+/* No other thread of the parent is here: a lock that one held is nobody's. What it guarded may be
+ * half changed, which libc's own fork would not have allowed either. */
+void op_other_process(void)
 {
-    cuda *found = found_;
-    if (!info->dlpi_name || !*info->dlpi_name) return 0; /* the program */
-    is_runtime(info, size, &found->runtime);
-    found->code |= op_device_code(info->dlpi_name);
-    return 0;
-}
-
-/* What the program itself carries: also of one that never comes to its end. */
-static void note_code(int code)
-{
-    if (code & OP_CODE_KERNELS) __atomic_fetch_add(&op_shared->with_kernels, 1, __ATOMIC_RELAXED);
-    if (code & OP_CODE_STATIC) __atomic_fetch_add(&op_shared->with_static, 1, __ATOMIC_RELAXED);
+    OP_WRITE(*op_here, 1);
+    op_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    op_live_let_go();
+    op_site_free();
+    op_names_free();
+    op_rules_of_child();
+    op_trace_other_process();
+    op_force_of_child();
 }
 
 static void __attribute__((constructor)) start(void)
 {
-    const char *path = getenv("OOMPROOF_STATS"), *text = getenv("OOMPROOF_FAULTS");
+    const char *text = getenv("OOMPROOF_FAULTS");
     char error[256];
     pthread_atfork(fork_lock, fork_unlock, fork_child);
-    if (path && *path) {
-        int fd = open(path, O_RDWR | O_CLOEXEC);
-        void *p = fd >= 0 ? mmap(NULL, sizeof *op_shared, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
-                          : MAP_FAILED;
-        if (fd >= 0) close(fd);
-        if (p != MAP_FAILED) op_shared = p;
-        __atomic_fetch_add(&op_shared->processes, 1, __ATOMIC_RELAXED);
-        note_code(op_device_code("/proc/self/exe"));
-        int runtime = 0;
-        dl_iterate_phdr(is_runtime, &runtime);
-        if (runtime) __atomic_fetch_add(&op_shared->with_runtime, 1, __ATOMIC_RELAXED);
-    }
+    watch_for_children();
+    op_join();
     op_sweep_start();
     op_trace_start();
     op_force_start();
@@ -141,11 +136,6 @@ static void __attribute__((constructor)) start(void)
 
 static void __attribute__((destructor)) stop(void)
 {
-    uint64_t seen = 0;
-    cuda found = {0};
     op_judge_exit();
-    for (int id = 0; id < OP_CALLS; id++) seen += op_shared->calls[id];
-    if (!seen) dl_iterate_phdr(look_at, &found);
-    if (found.runtime) __atomic_fetch_add(&op_shared->unseen, 1, __ATOMIC_RELAXED);
-    note_code(found.code);
+    op_join_ends();
 }

@@ -23,7 +23,7 @@ op_stats *op_shared = &own;
 static uint64_t spilled[OP_MAX_RULES];
 static uint64_t *row; /* of this process in op_shared->matched, or spilled; NULL: none yet */
 int op_sticky, op_busy[OP_CALLS];
-__thread int op_inside LOCAL;
+__thread op_within *op_within_now LOCAL;
 
 static op_rule rules[OP_MAX_RULES];
 static int nrules, wants_device, wants_site;
@@ -92,20 +92,34 @@ int op_budget(uint64_t *budget, uint64_t *live)
     return found;
 }
 
+/* ---- within a call ---- */
+/* Frames of what is called lie below that of the caller; on another stack, as of a signal handler,
+ * anywhere. */
+int op_still_within(const op_within *w, const void *frame)
+{
+    stack_t other;
+    int below = (const char *)frame < (const char *)w;
+    if (below && w->self == w) return 1;
+    if (!below && sigaltstack(NULL, &other) == 0 && other.ss_flags & SS_ONSTACK) return 1;
+    op_within_now = NULL;
+    op_not_allocated();
+    return 0;
+}
+
 /* ---- deciding ---- */
 static int device_number(void)
 {
     int d = 0;
     if (!OP_READ(wants_device)) return 0;
-    op_inside++;
     if (REAL(cudaGetDevice)(&d) != cudaSuccess) d = 0;
-    op_inside--;
     return d;
 }
 
 static void act_here(const op_rule *r)
 {
     struct timespec t = {r->value / 1000, r->value % 1000 * 1000000};
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* as within the real call */
     if (r->action == OP_DELAY)
         while (nanosleep(&t, &t) != 0 && errno == EINTR) {
         }
@@ -114,6 +128,7 @@ static void act_here(const op_rule *r)
         signal(SIGSEGV, SIG_DFL);
         raise(SIGSEGV);
     }
+    pthread_setcancelstate(cancel, NULL);
 }
 
 const op_rule *op_decided(op_call c, cudaStream_t stream, void *caller, void *frame)
@@ -142,11 +157,8 @@ const op_rule *op_decided(op_call c, cudaStream_t stream, void *caller, void *fr
     void (*fn)(const char *, uint64_t, void *) = observer;
     void *user = observer_user;
     pthread_mutex_unlock(&op_lock);
-    if (fn) {
-        op_inside++;
+    if (fn)
         fn(op_table[c.id].name, OP_READ(op_shared->calls[c.id]) - OP_READ(forgotten[c.id]), user);
-        op_inside--;
-    }
     if (forced) {
         op_not_allocated();
         acting = (op_rule){.action = code == 2 && op_table[c.id].lib == OP_CUDA ? OP_OOM : OP_CODE,
@@ -178,6 +190,7 @@ void op_not_acted(const op_rule *r)
 int op_rules_set(const char *text, char *error, size_t error_bytes)
 {
     static op_rule fresh[OP_MAX_RULES];
+    OP_WITHIN;
     pthread_mutex_lock(&op_lock);
     int n = op_parse(text ? text : "", fresh, error, error_bytes);
     if (n >= 0) {

@@ -10,9 +10,43 @@
 
 extern pthread_mutex_t op_lock;
 extern op_stats *op_shared;
-extern int op_sticky;                /* the runtime's code that every call returns from now on */
-extern __thread int op_inside LOCAL; /* within a real call: only the outermost counts */
-extern int op_busy[OP_CALLS];        /* a rule or an observer wants to see this call */
+extern int op_sticky;         /* the runtime's code that every call returns from now on */
+extern int op_busy[OP_CALLS]; /* a rule or an observer wants to see this call */
+
+/* A thread is within an intercepted call or other work of the shim: what it calls then is passed
+ * on, whether the runtime, a callback or a malloc of the program's makes the call. What lies on the
+ * stack tells whether it still is: a signal handler may have left by siglongjmp. */
+typedef struct op_within {
+    const struct op_within *self;
+    struct op_within *outer;
+} op_within;
+extern __thread op_within *op_within_now LOCAL; /* the innermost */
+int op_still_within(const op_within *w, const void *frame);
+
+/* ---- held.c ---- */
+extern __thread uint64_t op_awaited LOCAL; /* bytes that a budget has let through */
+uint64_t op_not_allocated(void);           /* the call was let through, and failed: 0 */
+
+static inline void op_enter(op_within *w)
+{
+    w->self = w;
+    w->outer = op_within_now;
+    op_within_now = w;
+}
+/* Also by an exception and by the end of the thread. */
+static inline void op_leave(op_within *w)
+{
+    op_within_now = w->outer;
+    if (__builtin_expect(op_awaited && !w->outer, 0)) op_not_allocated();
+}
+#define OP_IS_WITHIN()                                                \
+    (__builtin_expect(op_within_now != NULL, 0)                       \
+         ? op_still_within(op_within_now, __builtin_frame_address(0)) \
+         : 0)
+/* From here to the end of the block. */
+#define OP_WITHIN                                         \
+    op_within within_ __attribute__((cleanup(op_leave))); \
+    op_enter(&within_)
 
 /* What one thread may change while others look. */
 #define OP_READ(x)     __atomic_load_n(&(x), __ATOMIC_RELAXED)
@@ -36,13 +70,7 @@ void *op_absent(const char *name);
         }                                                                      \
         real_;                                                                 \
     })
-#define OUTER(call)                   \
-    ({                                \
-        op_inside++;                  \
-        __typeof__(call) r_ = (call); \
-        op_inside--;                  \
-        r_;                           \
-    })
+#define OUTER(call) (call)
 
 /* Counts the call. The rule that acts on it, a copy that lasts until the thread's next call; NULL:
  * none. Delays, hangs and crashes have happened when it returns. */
@@ -51,12 +79,22 @@ const op_rule *op_decided(op_call call, cudaStream_t stream, void *caller, void 
     ({                                                                                         \
         const op_call c_ = call;                                                               \
         __atomic_fetch_add(&op_shared->calls[c_.id], 1, __ATOMIC_RELAXED);                     \
+        if (__builtin_expect(!OP_READ(op_saw), 0)) op_first_call();                            \
+        if (__builtin_expect(!OP_READ(*op_here), 0)) op_other_process();                       \
         __builtin_expect(OP_READ(op_busy[c_.id]), 0)                                           \
             ? op_decided(c_, stream_, __builtin_return_address(0), __builtin_frame_address(0)) \
             : NULL;                                                                            \
     })
 
+/* ---- joined.c ---- */
+extern int op_saw; /* a call of this process came by */
+void op_first_call(void);
+
 /* ---- start.c ---- */
+/* 0 in a child that was made without the handlers of fork being run (_Fork, clone): it is made a
+ * process of its own at its first call. */
+extern char *op_here;
+void op_other_process(void);
 /* Number of rules, now armed; -1 with "line L column C: ..." in error. */
 int op_rules_set(const char *text, char *error, size_t error_bytes);
 /* 1: no process has asked for that name before. Of the processes behind a command one is meant, and
@@ -72,11 +110,12 @@ void op_promise(const op_call *c);
 uint64_t op_promised_or_live(const op_call *c); /* bytes, of the call's level */
 /* Device memory that was allocated / is about to be freed; returns its bytes. */
 uint64_t op_allocated(void *p, uint64_t bytes); /* the allocation's number, from 1 */
-uint64_t op_not_allocated(void);                /* the call was let through, and failed: 0 */
 uint64_t op_freeing(void *p, uint64_t *number);
-void op_freed_all(void);                               /* the device was reset */
+void op_not_freed(void); /* the thread's last one failed: the block is there as it was */
+void op_freed_all(void); /* the device was reset */
 uint64_t op_driver_allocated(void *p, uint64_t bytes); /* the same of the driver level */
 uint64_t op_driver_freeing(void *p, uint64_t *number);
+void op_driver_not_freed(void);
 int op_is_live(const void *p, uint64_t bytes); /* inside one live block of the runtime's */
 /* The smallest budget among the armed rules and the live bytes now; 0: no budget. */
 int op_budget(uint64_t *budget, uint64_t *live);
@@ -84,6 +123,7 @@ int op_budget(uint64_t *budget, uint64_t *live);
 /* ---- names.c ---- */
 void op_names_hold(void); /* around a fork, as of live.h */
 void op_names_let_go(void);
+void op_names_free(void); /* nobody is in there, whatever the lock says */
 /* Name of a kernel by its host function or handle; NULL: not known. name lives as long as the
  * program. */
 const char *op_kernel_name(const void *key);

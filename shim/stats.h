@@ -4,13 +4,39 @@
 #define OP_STATS_H
 #include "rules.h"
 
-enum { OP_STATS_ROWS = 64 };
+enum { OP_STATS_ROWS = 64, OP_STATS_IMAGES = 8192, OP_LEFT_NAME = 120 };
+
+/* Of a program that was started, with the children of its forks until they start another one: what
+ * is known of it. */
+enum {
+    OP_I_SEEN = 1,    /* a call of it came by */
+    OP_I_RUNTIME = 2, /* it had libcudart from the beginning */
+    OP_I_LOADED = 4,  /* at its end */
+    OP_I_USED = 8,    /* at its end, device memory or a context had been made */
+    OP_I_STATIC = 16, /* it carries these, see devcode.h */
+    OP_I_KERNELS = 32,
+};
+
+/* Why the calls of a program that one of ours started cannot be counted. */
+enum {
+    OP_LEFT_ENVIRONMENT = 1, /* it was given an environment without ours */
+    OP_LEFT_UNREACHABLE,     /* it cannot open this file, as another user or below another root */
+    OP_LEFT_SETUID,
+    OP_LEFT_STATIC, /* no loader, that could preload anything */
+    OP_LEFT_OTHER,  /* its environment is that of another run */
+};
+typedef struct op_left {
+    uint64_t n;
+    int why;                 /* of the first */
+    char name[OP_LEFT_NAME]; /* its program */
+} op_left;
 
 typedef struct op_stats {
     uint64_t processes, trace_lost;
-    uint64_t unseen; /* processes that loaded a CUDA runtime, none of whose calls came by */
-    /* processes that carry these, see devcode.h, or had libcudart from the beginning */
-    uint64_t with_kernels, with_static, with_runtime;
+    uint64_t sites_lost; /* times that one was looked up for which there was no room */
+    uint64_t images_taken;
+    uint8_t image[OP_STATS_IMAGES]; /* OP_I_*; the first is of those for which none was left */
+    op_left left[2];                /* by whether the program's file uses CUDA */
     uint64_t calls[OP_CALLS];
     uint64_t acted[OP_MAX_RULES];
     /* A row a process, which need not be added to atomically; row 0 is of those for which none was

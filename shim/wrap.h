@@ -8,9 +8,10 @@
 #define FAULTED(r) ((r) && ((r)->action == OP_CODE || (r)->action == OP_OOM))
 
 /* The call is passed on: it comes from within another, or the context is dead. */
-#define PASS(name, arguments, dead)             \
-    if (op_inside) return REAL(name) arguments; \
-    if (OP_READ(op_sticky)) return dead
+#define PASS(name, arguments, dead)                  \
+    if (OP_IS_WITHIN()) return REAL(name) arguments; \
+    if (OP_READ(op_sticky)) return dead;             \
+    OP_WITHIN
 
 /* The call is over: an event of the trace, and the result. */
 #define TRACED(name, outcome, number, bytes, stream, injected) \

@@ -1,5 +1,6 @@
 /* guest.cu - one program that calls the runtime in the ways that interposers trip over. First
  * argument: which. Exit code 0 when it saw what it should. */
+#include "oomproof.h"
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -66,6 +67,26 @@ static int by_handle(int flags)
     return !f || f(&p, 100) != cudaSuccess;
 }
 
+static void once(const char *, uint64_t, void *left)
+{
+    if ((*(int *)left)-- > 0) throw 1;
+}
+
+/* Out of the shim, by way of what it calls; then as if nothing had been. */
+static int throws()
+{
+    int left = 1, caught = 0;
+    void *p = nullptr;
+    oomproof_observe(once, &left);
+    try {
+        cudaMalloc(&p, 1000);
+    } catch (int) {
+        caught = 1;
+    }
+    oomproof_observe(nullptr, nullptr);
+    return !caught || cudaMalloc(&p, 1000) != cudaErrorMemoryAllocation;
+}
+
 int main(int argc, char **argv)
 {
     const char *way = argc > 1 ? argv[1] : "";
@@ -76,6 +97,7 @@ int main(int argc, char **argv)
     if (!strcmp(way, "exec")) return child('e', argv);
     if (!strcmp(way, "vfork")) return child('v', argv);
     if (!strcmp(way, "daemon")) return child('d', argv);
+    if (!strcmp(way, "throws")) return throws();
     if (!strcmp(way, "handle")) return by_handle(RTLD_NOW);
     if (!strcmp(way, "launch")) {
         nothing<<<1, 1>>>();

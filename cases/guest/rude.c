@@ -7,9 +7,12 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -196,6 +199,93 @@ static int budgets(void)
     return over;
 }
 
+/* A child that no handler of fork hears of, and both call. */
+static int clones(void)
+{
+    calls(1);
+    pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+    if (child < 0) return 2;
+    for (int i = 0; i < 20000; i++) {
+        if (child == 0)
+            cudaStreamQuery(NULL);
+        else
+            cudaFree(NULL);
+    }
+    if (child == 0) _exit(0);
+    int status = 1;
+    return waitpid(child, &status, 0) != child || status;
+}
+
+/* Frees that fail, since the block is in use by a capture; then one that does not. */
+static int frees(void)
+{
+    void *p = NULL;
+    cudaStream_t s;
+    cudaGraph_t g;
+    cudaMalloc(&p, 1000);
+    cudaStreamCreate(&s);
+    cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal);
+    int bad = cudaFree(p) == cudaSuccess || cudaFree(p) == cudaSuccess;
+    cudaStreamEndCapture(s, &g);
+    cudaGetLastError();
+    return bad || oomproof_live_bytes() != 1024 || cudaFree(p) != cudaSuccess ||
+           oomproof_live_bytes() != 0;
+}
+
+/* A call that a signal handler leaves; then one more, from depth frames further down. */
+static sigjmp_buf out;
+static void leave(int s)
+{
+    siglongjmp(out, s);
+}
+
+static int deeper(int depth)
+{
+    volatile char used[200];
+    memset((char *)used, depth, sizeof used);
+    void *p = NULL;
+    return depth ? deeper(depth - 1) + (used[7] != (char)depth) : cudaMalloc(&p, 100) == 0;
+}
+
+static int leaves(int depth)
+{
+    void *p = NULL;
+    signal(SIGSEGV, leave);
+    if (cudaMalloc(&p, 4096) != cudaSuccess) return 2;
+    if (!sigsetjmp(out, 1)) {
+        cudaMemcpy((char *)NULL + 16, p, 4096, cudaMemcpyDeviceToHost);
+        return 2;
+    }
+    return deeper(depth); /* the rule fails it */
+}
+
+/* A thread that is cancelled in a rule's delay, or leaves while its request is on its way, holds
+ * none of a budget of 10 MiB. */
+static void ends_thread(const char *call, uint64_t nth, void *first)
+{
+    (void)call, (void)nth;
+    if (!pthread_equal(pthread_self(), *(pthread_t *)first)) pthread_exit(NULL);
+}
+
+static void *cancels_itself(void *cancelled)
+{
+    void *p = NULL;
+    if (cancelled) pthread_cancel(pthread_self());
+    if (cudaMalloc(&p, 6 << 20) == cudaSuccess) cudaFree(p);
+    return NULL;
+}
+
+static int promises(int observed)
+{
+    pthread_t t, self = pthread_self();
+    void *p = NULL;
+    if (observed) oomproof_observe(ends_thread, &self);
+    pthread_create(&t, NULL, cancels_itself, observed ? NULL : &self);
+    pthread_join(t, NULL);
+    oomproof_observe(NULL, NULL);
+    return cudaMalloc(&p, 6 << 20) != cudaSuccess;
+}
+
 int main(int argc, char **argv)
 {
     const char *how = argc > 1 ? argv[1] : "";
@@ -204,6 +294,10 @@ int main(int argc, char **argv)
     if (!strcmp(how, "cancels")) return cancels();
     if (!strcmp(how, "loads")) return loads(argc - 2, argv + 2);
     if (!strcmp(how, "odd")) return odd();
+    if (!strcmp(how, "clones")) return clones();
+    if (!strcmp(how, "frees")) return frees();
+    if (!strcmp(how, "leaves") && argc > 2) return leaves(atoi(argv[2]));
+    if (!strcmp(how, "promises")) return promises(argc > 2);
     if (!strcmp(how, "nulls")) return nulls();
     if (!strcmp(how, "child-fails")) return child_fails();
     if (!strcmp(how, "budgets")) return budgets();

@@ -25,6 +25,12 @@ forks)
     done
     expect 3 "matched 0" sim --timeout 100 --faults 'cudaFree site=*nowhere* -> error(cudaErrorUnknown)' -- "$rude" forks
     expect 0 " events" record -o "$d/r" -- "$rude" forks
+    for i in 1 2 3; do
+        rm -f "$d"/t*
+        expect 0 "matched 40001, fired 0" sim --allow-unfired --trace "$d/t" --faults 'cuda* nth=99999 -> delay(0)' -- "$rude" clones
+        for f in "$d"/t*; do "$bin/oomproof" trace "$f" --csv | tail -n +2 | cut -d, -f4 | sort | uniq -c | tr -s ' \n' ' '; done >"$out"
+        [ "$(cat "$out")" = " 20000 cudaFree 1 cudaStreamQuery  20000 cudaStreamQuery " ] || fail "clone: $(cat "$out")"
+    done
     [ -z "$(ls "$d"/r.ring.* 2>/dev/null)" ] || fail "rings of children in which nothing failed are left" ;;
 cancels)
     expect 0 "calls intercepted" sim --timeout 100 --trace "$d/t" -- "$rude" cancels
@@ -38,6 +44,30 @@ unloads) # another library where one was
         fail "call sites: $(cat "$d/sites")" ;;
 budgets)
     expect 0 "fired" sim --faults 'cudaMalloc budget=1MiB -> oom' -- "$rude" budgets ;;
+leaves) # a call that is left by siglongjmp or by an exception is over, and so is a request that a budget let through
+    for depth in 0 3 40; do
+        expect 0 "matched 2, fired 1" sim --faults 'cudaMalloc nth=2 -> oom' -- "$rude" leaves $depth
+    done
+    expect 0 "matched 2, fired 1" sim --faults 'cudaMalloc nth=2 -> oom' -- "$build/cases/guest_any" throws
+    for how in '' exits; do
+        expect 0 "fired 0" sim --allow-unfired --faults 'cudaMalloc nth=1 -> delay(1); * budget=10MiB -> oom' -- "$rude" promises $how
+    done ;;
+sites) # more than the first table has room for
+    for i in $(seq 5000); do echo "static void g$i(void) { cudaStreamQuery(0); }"; done >"$d/g"
+    for i in $(seq 5000); do echo "g$i();"; done >"$d/m"
+    { echo 'int cudaStreamQuery(void *);'; cat "$d/g"; echo 'int main(void) {'; cat "$d/m"; echo 'return 0; }'; } >"$d/sites.c"
+    cc -O0 -fno-omit-frame-pointer -o "$d/sites" "$d/sites.c" -L"$build/sim" -l:libcudart.so.13 || exit 7
+    expect 0 "matched 1, fired 1" sim --trace "$d/t" --faults 'cudaStreamQuery site=sites:g4900#1 -> error(cudaErrorUnknown)' -- "$d/sites"
+    "$bin/oomproof" trace "$d/t" --csv | tail -n +2 | cut -d, -f10 | sort -u >"$d/all"
+    [ "$(grep -c '^sites:g[0-9]*#1$' "$d/all")" -eq 5000 ] || fail "sites: $(wc -l <"$d/all")" ;;
+frees) # one that failed has changed nothing: the block keeps its number
+    expect 0 "calls intercepted" sim --trace "$d/t" -- "$rude" frees
+    "$bin/oomproof" trace "$d/t" --csv | grep 'cudaMalloc\|cudaFree' | cut -d, -f4-6 | tr '\n' ' ' >"$out"
+    [ "$(cat "$out")" = "cudaMalloc,1000,1 cudaFree,1024,1 cudaFree,1024,1 cudaFree,1024,1 " ] || fail "$(cat "$out")" ;;
+hooks) # a malloc that calls CUDA, also where the shim allocates
+    expect 0 "calls intercepted" sim --timeout 100 -- "$build/cases/guest_hooks"
+    expect 0 "calls intercepted" sim --timeout 100 --trace "$d/t" -- "$build/cases/guest_hooks"
+    expect 0 "calls intercepted" sim --timeout 100 --allow-unfired --faults 'cudaMalloc site=*:nothing* -> oom' -- "$build/cases/guest_hooks" ;;
 limits) # a limit on the size of files is an error, not the end of the program
     for blocks in 1 60 100 300 1000 5000; do
         sh -c "ulimit -f $blocks; exec '$bin/oomproof' run --device sim --trace '$d/t$blocks' -- '$rude' calls 9000" >"$out" 2>&1
@@ -48,6 +78,21 @@ limits) # a limit on the size of files is an error, not the end of the program
         code=$?
         [ $code -le 7 ] && [ $code -ne 5 ] || fail "ulimit -f $blocks: record ends with $code: $(cat "$out")"
     done ;;
+lost) # two that want one place: said, and refused before anything runs
+    OOMPROOF_RECORD=$d/rec sim --trace "$d/t" -- "$rude" calls 3 >"$out" 2>&1
+    [ $? -eq 0 ] && grep -q "trace takes the place of OOMPROOF_RECORD" "$out" || fail "not said: $(cat "$out")"
+    [ "$("$bin/oomproof" trace "$d/t" --csv | grep -c cudaStreamQuery)" -eq 3 ] && [ ! -e "$d/rec" ] || fail "the trace is lost"
+    OOMPROOF_RECORD=$d/rec OOMPROOF_TRACE=$d/t2 sim -- "$rude" calls 3 >"$out" 2>&1
+    grep -q "both set: $d/rec is a recording, and no trace" "$out" || fail "not said: $(cat "$out")"
+    ln -s "$d" "$d/here"
+    echo 'cudaFree -> delay(0)' >"$d/rules"
+    for json in "$d/z" "$d/./z" "$d/here/z"; do
+        expect 2 "--json would be written over --trace" sim --trace "$d/z" --json "$json" -- "$rude" calls 3
+    done
+    [ -e "$d/z" ] && fail "it ran"
+    expect 2 "--json would be written over --faults" sim --faults "@$d/rules" --json "$d/here/rules" -- "$rude" calls 3
+    [ -s "$d/rules" ] || fail "the rules are gone"
+    (cd "$d" && sim --trace z --json /dev/stdout -- "$rude" calls 3) >"$out" 2>&1 || fail "what is no file: $(cat "$out")" ;;
 places) # what is there stays, where it is no recording
     OOMPROOF_RECORD=$d/same.ring sim -- "$rude" calls 3 >"$out" 2>&1
     expect 2 "it is what is read" record -o "$d/same.ring" --finish "$d/same.ring"

@@ -76,7 +76,7 @@ expect 2 "expected one trace" "$bin/oomproof" trace
 src=$(dirname "$0")/guest.cu
 list() { # FOLDER SOURCE
     mkdir -p "$1"
-    "$nvcc" -cudart shared -arch=compute_75 --no-compress -L"$build/sim" -Xcompiler -fno-omit-frame-pointer -o "$1/g" "$2" \
+    "$nvcc" -cudart shared -arch=compute_75 --no-compress -I"${src%/*}/../../shim" -L"$build/sim" -Xcompiler -fno-omit-frame-pointer -o "$1/g" "$2" \
         -lcudart 2>"$out" || fail "$(cat "$out")"
     "$bin/oomproof" run --device sim --trace "$1/t" -- "$1/g" fork >"$out" 2>&1
     "$bin/oomproof" trace "$1/t" --csv | cut -d, -f4,5,9,10

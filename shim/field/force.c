@@ -70,7 +70,7 @@ static int by_ordinal(const void *a, const void *b)
 static char claim[4200];
 static int ours; /* the failures come in this process */
 
-static void child_of_fork(void)
+void op_force_of_child(void)
 {
     if (ours) op_forcing = 0;
 }
@@ -102,7 +102,7 @@ void op_force_start(void)
         qsort(places[i].fail, (size_t)places[i].n, sizeof *places[i].fail, by_ordinal);
     snprintf(claim, sizeof claim, "%s.taken", path);
     op_forcing = 1;
-    pthread_atfork(NULL, NULL, child_of_fork);
+    pthread_atfork(NULL, NULL, op_force_of_child);
 }
 
 int op_force_names(op_id id)

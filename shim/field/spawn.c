@@ -50,7 +50,7 @@ int op_spawn_run(const op_spawn *s)
     int status = 0;
     sigset_t set, before;
     struct timespec end, now;
-    if (!op_root(root, sizeof root)) return -1;
+    if (!op_loader_root(root, sizeof root)) return -1;
     fflush(NULL);
     sigemptyset(&set);
     sigaddset(&set, SIGCHLD);

@@ -62,14 +62,15 @@ static void *fetch(const struct buffer *b)
 {
     void *copy = malloc(b->bytes + 1);
     if (!copy) return NULL;
-    op_inside++;
+    op_within within;
+    op_enter(&within);
     if (!b->on_device)
         memcpy(copy, b->p, b->bytes);
     else if (REAL(cudaMemcpy)(copy, b->p, b->bytes, cudaMemcpyDeviceToHost) != cudaSuccess) {
         free(copy);
         copy = NULL;
     }
-    op_inside--;
+    op_leave(&within);
     return copy;
 }
 
@@ -283,14 +284,15 @@ API void op_reference(int (*fn)(void *user), void *user)
 static int restore(const char *start)
 {
     int ok = 1;
-    op_inside++;
+    op_within within;
+    op_enter(&within);
     for (int i = 0; i < nbuffers; start += buffers[i++].bytes)
         if (!buffers[i].on_device)
             memcpy((void *)buffers[i].p, start, buffers[i].bytes);
         else
             ok &= REAL(cudaMemcpy)((void *)buffers[i].p, start, buffers[i].bytes,
                                    cudaMemcpyHostToDevice) == cudaSuccess;
-    op_inside--;
+    op_leave(&within);
     return ok;
 }
 

@@ -239,7 +239,7 @@ int op_sweep_command(int argc, char **argv)
     snprintf(at.stats, sizeof at.stats, "%s/stats", folder);
     op_sweep_file *s = fresh(at.shared, o.resume);
     const op_stats *stats = share(at.stats, sizeof *stats);
-    if (s == MAP_FAILED || stats == MAP_FAILED || !op_root(at.root, sizeof at.root)) {
+    if (s == MAP_FAILED || stats == MAP_FAILED || !op_loader_root(at.root, sizeof at.root)) {
         fprintf(stderr, "oomproof: error: %s: %s\n", at.shared,
                 errno ? strerror(errno) : "the folder of oomproof is not found");
         if (!o.keep) op_scratch_remove(folder);

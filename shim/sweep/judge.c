@@ -32,7 +32,8 @@ uint64_t op_state_hash(uint64_t seed)
     size_t n = 0;
     op_live_block *list = op_live_list(&op_runtime_live, &n); /* by address */
     char *copy = malloc(1 << 20);
-    op_inside++;
+    op_within within;
+    op_enter(&within);
     for (size_t i = 0; copy && i < n; i++) {
         h = oomproof_hash(h, &list[i].bytes, sizeof list[i].bytes);
         for (size_t at = 0; at < list[i].asked; at += 1 << 20) {
@@ -43,7 +44,7 @@ uint64_t op_state_hash(uint64_t seed)
             h = oomproof_hash(h, copy, k);
         }
     }
-    op_inside--;
+    op_leave(&within);
     free(copy);
     free(list);
     int last = (int)cudaPeekAtLastError();

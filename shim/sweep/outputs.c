@@ -53,7 +53,7 @@ int op_output_stays(const char *path)
     return !handed(path) && (stat(path, &st) != 0 || S_ISREG(st.st_mode));
 }
 
-static int same(const char *a, const char *b)
+int op_outputs_same(const char *a, const char *b)
 {
     struct stat x, y;
     char p[PATH_MAX], q[PATH_MAX];
@@ -125,7 +125,7 @@ int op_outputs_begin(const op_sweep_options *o, const char *const *inputs, int c
         }
         for (int k = 0; k < i + count && op_output_stays(out[i].path); k++) {
             const char *other = k < i ? out[k].path : inputs[k - i];
-            if (!other || !same(out[i].path, other)) continue;
+            if (!other || !op_outputs_same(out[i].path, other)) continue;
             snprintf(what, sizeof what, "%s would be written over %s: ", out[i].option,
                      k < i ? out[k].option : "what the sweep reads");
             return op_usage(what, out[i].path);

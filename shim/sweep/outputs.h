@@ -12,6 +12,8 @@ int op_outputs_begin(const op_sweep_options *o, const char *const *inputs, int c
                      const op_sweep_file *s, const op_tally *t);
 /* JSON and JUnit, each whole or as it was; 7 and a message where one cannot be written. */
 int op_outputs_end(const op_sweep_options *o, const op_sweep_file *s, const op_tally *t);
+/* Two names of one file, which need not be there yet. */
+int op_outputs_same(const char *a, const char *b);
 /* A file that can be read again: neither a device nor a pipe. */
 int op_output_stays(const char *path);
 

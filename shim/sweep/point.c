@@ -122,9 +122,10 @@ void op_sweep_read(op_id id, const void *p, size_t bytes, cudaStream_t stream)
 {
     if (S.role != OP_REFERENCE || !op_sweep_in_step() || !fits_kind(OP_FAULT_NAN, id)) return;
     if ((bytes != 4 && bytes != 8) || !S.passed || S.passed > OP_POINTS) return;
-    op_inside++;
+    op_within within;
+    op_enter(&within);
     REAL(cudaStreamSynchronize)(stream);
-    op_inside--;
+    op_leave(&within);
     op_point *at = &op_sweep->point[S.passed - 1];
     if (at->id == (int)id && !is_float(p, bytes)) at->kinds &= ~(1 << OP_FAULT_NAN);
 }

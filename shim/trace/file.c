@@ -35,6 +35,7 @@ static int first_stays;  /* a failure stays in it, even if its step is recovered
 static int failed;       /* something did, in the step that has begun */
 static int owes_step;    /* a failure is in it whose step has not ended */
 static int settled;      /* the step of the failure that stays has ended */
+static int both;         /* a trace was asked for as well */
 static struct timespec start;
 
 uint64_t op_trace_now(void)
@@ -54,7 +55,14 @@ int op_trace_asked(void)
 {
     const char *trace = getenv("OOMPROOF_TRACE"), *record = getenv("OOMPROOF_RECORD");
     const char *last = getenv("OOMPROOF_RECORD_EVENTS"), *p = record && *record ? record : trace;
-    if (!p || !*p || strlen(p) >= 4096) return 0;
+    if (!p || !*p) return 0;
+    if (strlen(p) >= 4096) {
+        fprintf(stderr,
+                "oomproof: %s: a name of more than 4095 characters; nothing is written there\n",
+                p == record ? "OOMPROOF_RECORD" : "OOMPROOF_TRACE");
+        return 0;
+    }
+    both = p == record && trace && *trace;
     int usable = p == record && last && op_number(last, &ring) && ring >= 16 && ring <= 1 << 26;
     if (p == record && last && *last && !usable)
         fprintf(stderr,
@@ -245,6 +253,12 @@ static int open_file(void)
 {
     struct timespec now;
     int fd = open_own();
+    if (both)
+        fprintf(stderr,
+                "oomproof: OOMPROOF_RECORD and OOMPROOF_TRACE are both set: %s is a "
+                "recording, and no trace is written; unset one of them\n",
+                own);
+    both = 0;
     clock_gettime(CLOCK_MONOTONIC, &start);
     clock_gettime(CLOCK_REALTIME, &now);
     OP_WRITE(op_tracing, OP_TRACE_ON);

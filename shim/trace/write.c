@@ -112,9 +112,8 @@ static void read_said(void)
 /* ---- processes ---- */
 static int card_written; /* in the recording */
 
-static void child_of_fork(void)
+static void as_new(void)
 {
-    if (!op_tracing) return;
     op_trace_leave();
     for (int i = 0; i < NAMES; i++) names[i].text = NULL; /* a new file has none yet */
     memset(next_id, 0, sizeof next_id);
@@ -124,7 +123,17 @@ static void child_of_fork(void)
     epoch++;
     card_written = 0;
     OP_WRITE(op_tracing, OP_TRACE_ASKED); /* opened at its first event */
+}
+static void child_of_fork(void)
+{
+    if (!op_tracing) return;
+    as_new();
     pthread_mutex_unlock(&lock);
+}
+void op_trace_other_process(void)
+{
+    lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    if (op_tracing) as_new();
 }
 static void before_fork(void)
 {
@@ -155,13 +164,14 @@ static void write_device(void)
     op_device_record *r = op_trace_place(0);
     if (r && about) {
         memset(r, 0, sizeof *r - 4);
-        op_inside++;
+        op_within within;
+        op_enter(&within);
         int usable = REAL(cudaMemGetInfo)(&free_bytes, &total) == cudaSuccess;
         if (usable && cudaGetDeviceProperties && cudaGetDeviceProperties(about, 0) == cudaSuccess)
             snprintf(r->name, sizeof r->name, "%.35s", about->name);
         if (cudaRuntimeGetVersion) cudaRuntimeGetVersion(&r->runtime);
         if (cudaDriverGetVersion) cudaDriverGetVersion(&r->driver);
-        op_inside--;
+        op_leave(&within);
         r->total = total;
         r->free = free_bytes;
         op_trace_placed(&r->kind, OP_RECORD_DEVICE);
@@ -183,11 +193,12 @@ static void write_version(op_lib lib)
     char fact[40];
     if (lib == OP_CUBLAS) property = op_find("cublasGetProperty");
     if (lib == OP_CUDNN) version = op_find("cudnnGetVersion");
-    op_inside++;
+    op_within within;
+    op_enter(&within);
     for (int i = 0; property && i < 3; i++)
         if (property((libraryPropertyType)i, &part[i]) != CUBLAS_STATUS_SUCCESS) property = NULL;
     size_t v = version ? version() : (size_t)(part[0] * 10000 + part[1] * 100 + part[2]);
-    op_inside--;
+    op_leave(&within);
     if (!property && !version) return;
     snprintf(fact, sizeof fact, "%s=%zu", called[lib], v);
     name_id(OP_NAME_FACT, fact);
@@ -252,6 +263,7 @@ void op_trace_event(op_id call, int result, uint64_t pointer, uint64_t bytes, cu
 void op_trace_step(const op_step_event *step, int kind)
 {
     if (!OP_READ(op_tracing)) return;
+    OP_WITHIN;
     pthread_mutex_lock(&lock);
     if (op_tracing == OP_TRACE_ASKED)
         op_trace_open_file(); /* the card, at the first call: none is made here */

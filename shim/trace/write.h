@@ -10,6 +10,7 @@
 enum { OP_TRACE_OFF, OP_TRACE_ON, OP_TRACE_LOST, OP_TRACE_ASKED, OP_TRACE_FULL };
 extern int op_tracing;
 void op_trace_start(void);
+void op_trace_other_process(void); /* as in the child of a fork */
 void op_trace_event(op_id call, int result, uint64_t pointer, uint64_t bytes, cudaStream_t stream,
                     int injected, const char *site, void *caller, void *frame);
 /* Of a kind OP_RECORD_*; its time and kind are set here. */
