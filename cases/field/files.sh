@@ -10,7 +10,7 @@ replay() { "$bin/oomproof" replay --device sim "$@"; }
 case $3 in
 record) # what was recorded comes again: site, ordinal, size, attempts; a broken recovery is noticed
     demo="train --data rooms:4,max=60000 --seed 21 --batch 4 --steps 1 --quiet --allocator direct"
-    expect 0 "3 failures), 0 before them not kept; recovered" record --faults 'cudaMalloc budget=58MiB -> oom' -- \
+    expect 0 "3 failures), 0 before them not kept; recovered" record --faults 'cudaMalloc budget=56MiB -> oom' -- \
         "$bin/pointtrain" $demo
     expect 0 "as recorded, recovered" replay "$d/r.oomt" -- "$bin/pointtrain" $demo
     expect 0 "as recorded" replay --repeat 2 --quiet "$d/r.oomt" -- "$bin/pointtrain" $demo
@@ -174,11 +174,11 @@ junit) # what CI reads: as recorded, not as recorded, not started; and the page 
     expect 2 "is of a program that is run again" replay --junit "$d/j.xml" "$d/r.oomt" ;;
 reduce)
     demo="$bin/pointtrain train --data rooms:4,max=60000 --seed 21 --batch 4 --steps 1 --quiet --allocator direct"
-    record --faults 'cudaMalloc budget=58MiB -> oom' -- $demo >"$out" 2>&1
+    record --faults 'cudaMalloc budget=56MiB -> oom' -- $demo >"$out" 2>&1
     expect 0 "1 of 3 failures" "$bin/oomproof" reduce "$d/r.oomt" --device sim -o "$d/s.oomt" -- $demo
     expect 0 "as recorded" replay "$d/s.oomt" -- $demo
     expect 2 "--sim-memory is a size" "$bin/oomproof" reduce "$d/r.oomt" --sim-memory x -o "$d/s.oomt" -- $demo
-    expect 0 "2 failures" "$bin/oomproof" record --device sim --sim-memory 70MiB -o "$d/own.oomt" -- $demo
+    expect 0 "2 failures" "$bin/oomproof" record --device sim --sim-memory 66MiB -o "$d/own.oomt" -- $demo
     expect 0 "1 of 2 failures" "$bin/oomproof" reduce "$d/own.oomt" --device sim -o "$d/s.oomt" -- $demo
     expect 0 "as recorded, recovered" replay "$d/s.oomt" -- $demo
     expect 0 "events" "$bin/oomproof" reduce "$d/r.oomt" --capacity 60MiB -o "$d/s.oomt"
@@ -187,7 +187,7 @@ reduce)
     grep -q '"expect":"any"' "$d/s.oomt" && ! grep -q '"command"' "$d/s.oomt" || fail "a stream has a program: $(head -1 "$d/s.oomt")"
     few="$bin/pointtrain train --data rooms:2,max=900 --batch 2 --steps 2 --quiet --allocator direct"
     expect 13 "loss" record --with-command --faults 'cudaMalloc budget=25.0MiB -> oom' -- $few
-    expect 0 "of 14 failures" "$bin/oomproof" reduce "$d/r.oomt" --device sim -o "$d/s.oomt" -- $few
+    expect 0 "of 12 failures" "$bin/oomproof" reduce "$d/r.oomt" --device sim -o "$d/s.oomt" -- $few
     expect 0 "as recorded, loss" replay "$d/s.oomt" -- $few # with fewer before them, failures are of other sizes
     expect 1 "nothing fails in it" "$bin/oomproof" reduce "$d/r.oomt" -o "$d/s.oomt" ;;
 stream) # capacity and scale

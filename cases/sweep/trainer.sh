@@ -57,7 +57,7 @@ checkpoint) # the second of them, which must leave the first or be whole
     [ ! -e "$dir/check" ] || { echo "the runs of a sweep write where they read"; bad=1; }
     swept 4 "no fault point" ++ --part checkpoint -- $train --allocator direct $file ;;
 pairs) # each pair of distinct sites once; with every ordinal, in `make torture`
-    swept 0 "(480 pairs)" "$clean" "fired nothing" ++ --pairs --once --by site -- $train --allocator direct ;;
+    swept 0 "(560 pairs)" "$clean" "fired nothing" ++ --pairs --once --by site -- $train --allocator direct ;;
 pairs_*_of_8) swept 0 "pairs)" "$clean" ++ --pairs --shard "$(echo "$2" | sed 's/pairs_\(.\)_of_8/\1/')/8" -- $train --allocator direct ;;
 budgets)
     swept 0 "budget: recovered exactly" "budget: recovered with declared loss" "16 runs" "$clean" \

@@ -104,7 +104,7 @@ API void op_retry(const void *state, size_t bytes)
     if (!r->state) r->state = 1; /* 0: none */
     op_result *before = first_at(r->state, r);
     if (!before) return;
-    int check = (r - op_sweep->result) % 20 == 0; /* it runs on, as a check of the pruning */
+    int check = op_is_check(op_sweep, r);
     int open = __atomic_load_n(&before->verdict, __ATOMIC_ACQUIRE) == OP_V_RUNNING;
     if (check && open) return;
     r->inherited = (int)(before - op_sweep->result);

@@ -134,6 +134,14 @@ typedef struct op_sweep_file {
     } state[OP_STATES];
     op_result result[OP_RESULTS];
 } op_sweep_file;
+
+/* Runs that go on though another came to their state, as a check of the pruning: the same ones
+ * however the runs overlap. */
+static inline int op_is_check(const op_sweep_file *s, const op_result *r)
+{
+    long i = r->point < 0 ? r - s->result : r->point + (r->second > 0 ? r->second : 0);
+    return i % 20 == 0;
+}
 #define OP_SWEEP_MAGIC 0x33706565777370ull
 /* The bit of a run at a point: its kind and mode. */
 #define OP_RUN(fault, mode) (1u << (2 * (unsigned)(fault) + (unsigned)(mode)))

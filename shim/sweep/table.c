@@ -22,8 +22,8 @@ void op_tally_up(const op_sweep_file *s, op_tally *t)
         const op_result *r = &s->result[i];
         t->runs++;
         t->pairs += r->second >= 0;
-        t->pruned += r->inherited >= 0 && i % 20 != 0;
-        t->checked += r->inherited >= 0 && i % 20 == 0;
+        t->pruned += r->inherited >= 0 && !op_is_check(s, r);
+        t->checked += r->inherited >= 0 && op_is_check(s, r);
         t->verdict[r->fault][r->mode][r->verdict]++;
         t->findings += op_verdict_finding[r->verdict];
     }
