@@ -160,27 +160,35 @@ static int version_of_runtime(void)
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-API cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **fn, unsigned long long flags,
-                                        enum cudaDriverEntryPointQueryResult *status)
-{
-    cudaError_t e = REAL(cudaGetDriverEntryPoint)(symbol, fn, flags, status);
-    if (e == cudaSuccess && symbol && fn && *fn)
-        op_driver_wrap(symbol, version_of_runtime(),
-                       (flags & cudaEnablePerThreadDefaultStream) != 0, fn);
-    return e;
-}
-
+/* name: the runtime's, or its variant for per-thread default streams */
+#define BY_RUNTIME(name, per_thread)                                                           \
+    API cudaError_t name(const char *symbol, void **fn, unsigned long long flags,              \
+                         enum cudaDriverEntryPointQueryResult *status)                         \
+    {                                                                                          \
+        cudaError_t e = REAL(name)(symbol, fn, flags, status);                                 \
+        if (e == cudaSuccess && symbol && fn && *fn)                                           \
+            op_driver_wrap(symbol, version_of_runtime(),                                       \
+                           per_thread || (flags & cudaEnablePerThreadDefaultStream) != 0, fn); \
+        return e;                                                                              \
+    }
+#define BY_VERSION(name, per_thread)                                                             \
+    API cudaError_t name(const char *symbol, void **fn, unsigned version,                        \
+                         unsigned long long flags, enum cudaDriverEntryPointQueryResult *status) \
+    {                                                                                            \
+        cudaError_t e = REAL(name)(symbol, fn, version, flags, status);                          \
+        if (e == cudaSuccess && symbol && fn && *fn)                                             \
+            op_driver_wrap(symbol, (int)version,                                                 \
+                           per_thread || (flags & cudaEnablePerThreadDefaultStream) != 0, fn);   \
+        return e;                                                                                \
+    }
+BY_RUNTIME(cudaGetDriverEntryPoint, 0)
+BY_VERSION(cudaGetDriverEntryPointByVersion, 0)
+/* no public header declares these */
+API __typeof__(cudaGetDriverEntryPoint) cudaGetDriverEntryPoint_ptsz;
+API __typeof__(cudaGetDriverEntryPointByVersion) cudaGetDriverEntryPointByVersion_ptsz;
+BY_RUNTIME(cudaGetDriverEntryPoint_ptsz, 1)
+BY_VERSION(cudaGetDriverEntryPointByVersion_ptsz, 1)
 #pragma GCC diagnostic pop
-
-API cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **fn, unsigned version,
-                                                 unsigned long long flags,
-                                                 enum cudaDriverEntryPointQueryResult *status)
-{
-    cudaError_t e = REAL(cudaGetDriverEntryPointByVersion)(symbol, fn, version, flags, status);
-    if (e == cudaSuccess && symbol && fn && *fn)
-        op_driver_wrap(symbol, (int)version, (flags & cudaEnablePerThreadDefaultStream) != 0, fn);
-    return e;
-}
 
 /* ---- dlsym ---- */
 typedef void *dlsym_fn(void *, const char *);
