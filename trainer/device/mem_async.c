@@ -56,8 +56,8 @@ static size_t async_free(pt_mem *m, void *block)
 static void async_close(pt_mem *m)
 {
     pt_mem_direct.close(m);
-    cudaStreamSynchronize(m->stream);
-    cudaMemPoolDestroy(m->pool);
+    pt_mem_keep(m, PT_CUDA(cudaStreamSynchronize(m->stream)));
+    pt_mem_keep(m, PT_CUDA(cudaMemPoolDestroy(m->pool)));
 }
 
 const pt_mem_ops pt_mem_async = {async_alloc, async_free, async_release, async_close, NULL};
