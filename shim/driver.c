@@ -31,18 +31,20 @@ static CUresult failed(const op_rule *r)
     if (OP_READ(op_sticky)) return (CUresult)OP_READ(op_sticky);
 
 /* Each wrapper twice: the exported one, and one for lookups of the per-thread variant. */
-#define DRIVER_ALLOC_(name, own, kind, parameters, arguments, bytes, key)                   \
-    own CUresult parameters                                                                 \
-    {                                                                                       \
-        DRIVER_PASS(name, arguments, kind)                                                  \
-        const uint64_t asked_ = bytes;                                                      \
-        const op_rule *rule_ = SEEN(((op_call){.id = OP_ID_##name, .size = asked_}), NULL); \
-        if (FAULTED(rule_)) return TRACED(name, failed(rule_), 0, asked_, NULL, 1);         \
-        CUresult done_ = OUTER(REAL_DRIVER(name, kind) arguments);                          \
-        uint64_t number_ = done_ == CUDA_SUCCESS                                            \
-                               ? op_driver_allocated((void *)(uintptr_t)(key), asked_)      \
-                               : op_not_allocated();                                        \
-        return TRACED(name, done_, number_, asked_, NULL, 0);                               \
+#define DRIVER_ALLOC_(name, own, kind, parameters, arguments, bytes, key, ...)          \
+    own CUresult parameters                                                             \
+    {                                                                                   \
+        DRIVER_PASS(name, arguments, kind)                                              \
+        const uint64_t asked_ = bytes;                                                  \
+        const int host_ = 0 __VA_OPT__(|| (__VA_ARGS__));                               \
+        const op_rule *rule_ =                                                          \
+            SEEN(((op_call){.id = OP_ID_##name, .size = asked_, .host = host_}), NULL); \
+        if (FAULTED(rule_)) return TRACED(name, failed(rule_), 0, asked_, NULL, 1);     \
+        CUresult done_ = OUTER(REAL_DRIVER(name, kind) arguments);                      \
+        uint64_t number_ = done_ == CUDA_SUCCESS && !host_                              \
+                               ? op_driver_allocated((void *)(uintptr_t)(key), asked_)  \
+                               : op_not_allocated();                                    \
+        return TRACED(name, done_, number_, asked_, NULL, 0);                           \
     }
 #define DRIVER_RELEASE_(name, own, kind, parameters, arguments, key)              \
     own CUresult parameters                                                       \
@@ -66,10 +68,10 @@ static CUresult failed(const op_rule *r)
                    : TRACED(name, OUTER(REAL_DRIVER(name, kind) arguments), 0, 0, NULL, 0); \
     }
 
-#define DRIVER_ALLOC(name, asked, since, parameters, arguments, bytes, key)             \
-    API CUresult name parameters;                                                       \
-    DRIVER_ALLOC_(name, static, 1, per_thread_##name parameters, arguments, bytes, key) \
-    DRIVER_ALLOC_(name, API, 0, name parameters, arguments, bytes, key)
+#define DRIVER_ALLOC(name, asked, since, parameters, arguments, ...)                     \
+    API CUresult name parameters;                                                        \
+    DRIVER_ALLOC_(name, static, 1, per_thread_##name parameters, arguments, __VA_ARGS__) \
+    DRIVER_ALLOC_(name, API, 0, name parameters, arguments, __VA_ARGS__)
 #define DRIVER_RELEASE(name, asked, since, parameters, arguments, key)             \
     API CUresult name parameters;                                                  \
     DRIVER_RELEASE_(name, static, 1, per_thread_##name parameters, arguments, key) \

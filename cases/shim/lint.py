@@ -10,9 +10,10 @@ HEADERS = (("cuda_runtime_api.h", "CUDARTAPI"), ("crt/device_functions.h", "CUDA
            ("cublas_api.h", "CUBLASWINAPI"), ("cublasLt.h", "CUBLASWINAPI"), ("cudnn_graph.h", "CUDNNWINAPI"),
            ("cudnn_ops.h", "CUDNNWINAPI"), ("cudnn_cnn.h", "CUDNNWINAPI"), ("cudnn_adv.h", "CUDNNWINAPI"))
 
-# a pattern of whole names, without _ptsz and _ptds, then the reason
+# a pattern of whole names, with or without _ptsz and _ptds, then the reason
 LEFT_OUT = """
 api the argument of a macro
+cu[A-Z][A-Za-z0-9_]*_pt[sd][sz] of the driver, by that name: programs look them up by cuGetProcAddress, whose answers are wrapped
 __cudaGetKernel written by hand in runtime.c
 __cudaPushCallConfiguration keeps the shape of a launch
 cudaHostGet[A-Za-z]* asks
@@ -98,7 +99,7 @@ def declared(text, mark):
     for name, made in re.findall(r"#define\s+(cu\w+)\s+(?:__CUDA_API_PT\w+\()?(cu\w+)", text):
         if name in names:
             names[name].add(made)
-    for kind, name in re.findall(r"__CUDART_API_PT(SZ|DS)\((\w+)\)", text):
+    for kind, name in re.findall(r"__CUDA(?:RT)?_API_PT(SZ|DS)\((\w+)\)", text):
         names[name + "_pt" + kind.lower()] = {name + "_pt" + kind.lower()}
     return names
 
@@ -108,7 +109,7 @@ def lacks(table, names, patterns):
     known = set().union(*table.values())
     plain = {n[:-3] for n in known if n.endswith("_v2")}
     return [name for name, made in sorted(names.items()) if not made & (known | plain)
-            and not patterns.fullmatch(re.sub("_pt[sd][sz]$", "", name))]
+            and not patterns.fullmatch(name) and not patterns.fullmatch(re.sub("_pt[sd][sz]$", "", name))]
 
 
 def main():

@@ -85,6 +85,8 @@ def judge(call, code, got, reference):
         if code != OOM[api(call)] and not ambiguous(call, code):
             return "swallowed"
         return None if batches == reference else "recovered, but otherwise: %s" % batches
+    if code == OOM[api(call)] and "Free" in call and rc in (10, 11):
+        return None  # what it did not free is noticed when memory is next compared, whatever the call has said
     told = call.replace("_v2", "") in text and "code %d)" % code in text
     if not told:
         return "the message names not the call and its code"
