@@ -73,7 +73,8 @@ static int has_symbol(const image *lib, const char *name)
     return ABSENT;
 }
 
-static void missing_symbols(const image *f, const char *root)
+/* name: "" of the program, else "PATH: " */
+static void missing_symbols(const image *f, const char *name, const char *root)
 {
     static const char *const prefixes[] = {"cuda", "__cuda", "cublas", "cudnn"};
     static const char *const libs[] = {"libcudart.so.13", "libcudart.so.13", "libcublas.so.13",
@@ -94,23 +95,25 @@ static void missing_symbols(const image *f, const char *root)
         }
         for (size_t i = 0; y && text && i < s->sh_size / sizeof *y; i++) {
             if (y[i].st_shndx != SHN_UNDEF || y[i].st_name >= strings->sh_size) continue;
-            const char *name = text + y[i].st_name;
-            if (strncmp(name, prefixes[k], strlen(prefixes[k]))) continue;
-            int has = has_symbol(&lib, name);
+            const char *call = text + y[i].st_name;
+            if (strncmp(call, prefixes[k], strlen(prefixes[k]))) continue;
+            int has = has_symbol(&lib, call);
             char *to = has == STUB ? stubs : list;
             size_t n = strlen(to);
-            if (has != PRESENT) snprintf(to + n, sizeof list - n, " %s", name);
+            if (has != PRESENT) snprintf(to + n, sizeof list - n, " %s", call);
         }
         op_image_close(&lib);
     }
     if (*list) {
-        printf(
-            "[note] the simulated device lacks:%s\n    the program stops with exit code 127 where "
-            "it calls one of these\n",
-            list);
+        printf("[note] %sthe simulated device lacks:%s\n    the program stops with exit code 127 "
+               "where "
+               "one of these is called\n",
+               name, list);
         noticed++;
     }
-    if (*stubs) say(&noticed, "the simulated device has only stubs of some calls:", stubs + 1);
+    if (!*stubs) return;
+    snprintf(path, sizeof path, "%sthe simulated device has only stubs of some calls:", name);
+    say(&noticed, path, stubs + 1);
 }
 
 /* ---- device code ---- */
@@ -140,13 +143,16 @@ static int has_ptx(const char *p, size_t n)
     return 0;
 }
 
-static void device_code(const image *f)
+static void device_code(const image *f, const char *name)
 {
+    char what[4400];
     const ElfW(Shdr) *s = op_image_section(f, ".nv_fatbin");
     const char *p = s ? op_image_range(f, s->sh_offset, s->sh_size) : NULL;
     if (!p) return; /* no kernels of its own */
+    snprintf(what, sizeof what, "%sits kernels carry no PTX that the simulated device can read",
+             name);
     if (!has_ptx(p, s->sh_size))
-        say(&noticed, "its kernels carry no PTX that the simulated device can read",
+        say(&noticed, what,
             "build with nvcc -gencode arch=compute_75,code=compute_75 (beside the sm_ code that is "
             "there), or set OOMPROOF_SIM_NO_PTX=skip where its numbers do not matter");
 }
@@ -168,15 +174,27 @@ static void loads_more(const image *f, const char *path)
         "why");
 }
 
+/* Libraries that load others and bind to themselves, as NVIDIA has made them. */
+static int is_nvidias(const char *path)
+{
+    static const char *const names[] = {"libcudart.so", "libcublas", "libcudnn", "libcuda.so",
+                                        "libnv"};
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strncmp(name, names[i], strlen(names[i]))) return 1;
+    return 0;
+}
+
 /* A library that the loader maps, path of n bytes. */
-static void library(const char *path_, size_t n, const char *root)
+static void library(const char *path_, size_t n, const char *root, int sim)
 {
     static const char *const of_the_system[] = {"/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/"};
     char path[4096], what[4400];
     image f;
     if (n >= sizeof path) return;
     snprintf(path, sizeof path, "%.*s", (int)n, path_);
-    int code = op_device_code(path), system = !strncmp(path, root, strlen(root));
+    int code = op_device_code(path), ours = !strncmp(path, root, strlen(root)), system = ours;
+    if (is_nvidias(path)) return;
     if (code & OP_CODE_STATIC) {
         snprintf(what, sizeof what, "%s carries a CUDA runtime that is linked statically", path);
         say(&noticed, what,
@@ -186,6 +204,12 @@ static void library(const char *path_, size_t n, const char *root)
         system |= !strncmp(path, of_the_system[i], strlen(of_the_system[i]));
     if (!op_image_open(path, &f)) return;
     if (!system) loads_more(&f, path);
+    if (sim && !ours) {
+        char name[4100];
+        snprintf(name, sizeof name, "%s: ", path);
+        device_code(&f, name);
+        missing_symbols(&f, name, root);
+    }
     if (op_image_binds_to_itself(&f)) {
         snprintf(what, sizeof what,
                  "%s is linked with -Bsymbolic and has CUDA functions of its own", path);
@@ -194,6 +218,26 @@ static void library(const char *path_, size_t n, const char *root)
             "-Bsymbolic, or with nvcc -cudart shared");
     }
     op_image_close(&f);
+}
+
+/* Asked for a GPU, the loader takes the simulated runtime all the same: a RUNPATH names it. */
+static void a_simulated_one(const char *path, size_t n, const char *root)
+{
+    char folder[4200], given[4096], what[4400];
+    struct stat a, b;
+    const char *name = memrchr(path, '/', n);
+    if (!name || n >= sizeof given || strncmp(name, "/libcudart.so", 13)) return;
+    snprintf(given, sizeof given, "%.*s", (int)n, path);
+    op_sim_folder(root, folder, sizeof folder - 20);
+    strcat(folder, "/libcudart.so.13");
+    if (stat(given, &a) != 0 || stat(folder, &b) != 0 || a.st_dev != b.st_dev ||
+        a.st_ino != b.st_ino)
+        return;
+    snprintf(what, sizeof what, "%s is the simulated runtime, not NVIDIA's", given);
+    say(&blocked, what,
+        "the program's RUNPATH names that folder: set OOMPROOF_CUDA_LIB (or LD_LIBRARY_PATH) to "
+        "the "
+        "folder of NVIDIA's libcudart.so.13");
 }
 
 /* ---- what the loader would do ---- */
@@ -237,7 +281,7 @@ static void loader(const char *path, char **command, const char *root, int sim)
             "run it: `oomproof run` says when no CUDA call was seen");
     for (char *line = text ? strtok(text, "\n") : NULL; line; line = strtok(NULL, "\n")) {
         char *file = strchr(line, '/'), *end = file ? strstr(file, " (0x") : NULL;
-        if (end) library(file, (size_t)(end - file), root);
+        if (end) library(file, (size_t)(end - file), root, sim);
         if (strstr(line, "not found")) say(&blocked, line, "install it, or set LD_LIBRARY_PATH");
         if (strstr(line, "cannot be preloaded"))
             say(&blocked, line, "oomproof must be installed where the loader can read it");
@@ -245,6 +289,7 @@ static void loader(const char *path, char **command, const char *root, int sim)
         if (sim && arrow && strstr(line, "libcudart.so") && strncmp(arrow + 3, root, strlen(root)))
             say(&blocked, line,
                 "the simulated runtime is not the one that is loaded; see the notes above");
+        if (!sim && end) a_simulated_one(file, (size_t)(end - file), root);
     }
     free(text);
 }
@@ -311,10 +356,13 @@ static void examine(const char *path, char **command, const char *root, int sim)
         say(&noticed,
             "DT_RPATH is searched before LD_LIBRARY_PATH and may find NVIDIA's runtime first",
             "link with -Wl,--enable-new-dtags, or: patchelf --remove-rpath");
+    if (!sim && access("/dev/nvidiactl", F_OK) != 0)
+        say(&blocked, "there is no GPU here (no /dev/nvidiactl)",
+            "--device sim needs none; for a GPU, `nvidia-smi` must list one");
     loads_more(&f, "it");
     if (sim) {
-        device_code(&f);
-        missing_symbols(&f, root);
+        device_code(&f, "");
+        missing_symbols(&f, "", root);
     }
     loader(path, command, root, sim);
     op_image_close(&f);

@@ -32,18 +32,20 @@ static CUresult failed(const op_rule *r)
     OP_WITHIN;
 
 /* Each wrapper twice: the exported one, and one for lookups of the per-thread variant. */
-#define DRIVER_ALLOC_(name, own, kind, parameters, arguments, bytes, key)                   \
-    own CUresult parameters                                                                 \
-    {                                                                                       \
-        DRIVER_PASS(name, arguments, kind)                                                  \
-        const uint64_t asked_ = bytes;                                                      \
-        const op_rule *rule_ = SEEN(((op_call){.id = OP_ID_##name, .size = asked_}), NULL); \
-        if (FAULTED(rule_)) return TRACED(name, failed(rule_), 0, asked_, NULL, 1);         \
-        CUresult done_ = OUTER(REAL_DRIVER(name, kind) arguments);                          \
-        uint64_t number_ = done_ == CUDA_SUCCESS                                            \
-                               ? op_driver_allocated((void *)(uintptr_t)(key), asked_)      \
-                               : op_not_allocated();                                        \
-        return TRACED(name, done_, number_, asked_, NULL, 0);                               \
+#define DRIVER_ALLOC_(name, own, kind, parameters, arguments, bytes, key, ...)          \
+    own CUresult parameters                                                             \
+    {                                                                                   \
+        DRIVER_PASS(name, arguments, kind)                                              \
+        const uint64_t asked_ = bytes;                                                  \
+        const int host_ = 0 __VA_OPT__(|| (__VA_ARGS__));                               \
+        const op_rule *rule_ =                                                          \
+            SEEN(((op_call){.id = OP_ID_##name, .size = asked_, .host = host_}), NULL); \
+        if (FAULTED(rule_)) return TRACED(name, failed(rule_), 0, asked_, NULL, 1);     \
+        CUresult done_ = OUTER(REAL_DRIVER(name, kind) arguments);                      \
+        uint64_t number_ = done_ == CUDA_SUCCESS && !host_                              \
+                               ? op_driver_allocated((void *)(uintptr_t)(key), asked_)  \
+                               : op_not_allocated();                                    \
+        return TRACED(name, done_, number_, asked_, NULL, 0);                           \
     }
 #define DRIVER_RELEASE_(name, own, kind, parameters, arguments, key)           \
     own CUresult parameters                                                    \
@@ -67,10 +69,10 @@ static CUresult failed(const op_rule *r)
                    : TRACED(name, OUTER(REAL_DRIVER(name, kind) arguments), 0, 0, NULL, 0); \
     }
 
-#define DRIVER_ALLOC(name, asked, since, parameters, arguments, bytes, key)             \
-    API CUresult name parameters;                                                       \
-    DRIVER_ALLOC_(name, static, 1, per_thread_##name parameters, arguments, bytes, key) \
-    DRIVER_ALLOC_(name, API, 0, name parameters, arguments, bytes, key)
+#define DRIVER_ALLOC(name, asked, since, parameters, arguments, ...)                     \
+    API CUresult name parameters;                                                        \
+    DRIVER_ALLOC_(name, static, 1, per_thread_##name parameters, arguments, __VA_ARGS__) \
+    DRIVER_ALLOC_(name, API, 0, name parameters, arguments, __VA_ARGS__)
 #define DRIVER_RELEASE(name, asked, since, parameters, arguments, key)             \
     API CUresult name parameters;                                                  \
     DRIVER_RELEASE_(name, static, 1, per_thread_##name parameters, arguments, key) \
@@ -161,27 +163,35 @@ static int version_of_runtime(void)
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-API cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **fn, unsigned long long flags,
-                                        enum cudaDriverEntryPointQueryResult *status)
-{
-    cudaError_t e = REAL(cudaGetDriverEntryPoint)(symbol, fn, flags, status);
-    if (e == cudaSuccess && symbol && fn && *fn)
-        op_driver_wrap(symbol, version_of_runtime(),
-                       (flags & cudaEnablePerThreadDefaultStream) != 0, fn);
-    return e;
-}
-
+/* name: the runtime's, or its variant for per-thread default streams */
+#define BY_RUNTIME(name, per_thread)                                                           \
+    API cudaError_t name(const char *symbol, void **fn, unsigned long long flags,              \
+                         enum cudaDriverEntryPointQueryResult *status)                         \
+    {                                                                                          \
+        cudaError_t e = REAL(name)(symbol, fn, flags, status);                                 \
+        if (e == cudaSuccess && symbol && fn && *fn)                                           \
+            op_driver_wrap(symbol, version_of_runtime(),                                       \
+                           per_thread || (flags & cudaEnablePerThreadDefaultStream) != 0, fn); \
+        return e;                                                                              \
+    }
+#define BY_VERSION(name, per_thread)                                                             \
+    API cudaError_t name(const char *symbol, void **fn, unsigned version,                        \
+                         unsigned long long flags, enum cudaDriverEntryPointQueryResult *status) \
+    {                                                                                            \
+        cudaError_t e = REAL(name)(symbol, fn, version, flags, status);                          \
+        if (e == cudaSuccess && symbol && fn && *fn)                                             \
+            op_driver_wrap(symbol, (int)version,                                                 \
+                           per_thread || (flags & cudaEnablePerThreadDefaultStream) != 0, fn);   \
+        return e;                                                                                \
+    }
+BY_RUNTIME(cudaGetDriverEntryPoint, 0)
+BY_VERSION(cudaGetDriverEntryPointByVersion, 0)
+/* no public header declares these */
+API __typeof__(cudaGetDriverEntryPoint) cudaGetDriverEntryPoint_ptsz;
+API __typeof__(cudaGetDriverEntryPointByVersion) cudaGetDriverEntryPointByVersion_ptsz;
+BY_RUNTIME(cudaGetDriverEntryPoint_ptsz, 1)
+BY_VERSION(cudaGetDriverEntryPointByVersion_ptsz, 1)
 #pragma GCC diagnostic pop
-
-API cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **fn, unsigned version,
-                                                 unsigned long long flags,
-                                                 enum cudaDriverEntryPointQueryResult *status)
-{
-    cudaError_t e = REAL(cudaGetDriverEntryPointByVersion)(symbol, fn, version, flags, status);
-    if (e == cudaSuccess && symbol && fn && *fn)
-        op_driver_wrap(symbol, (int)version, (flags & cudaEnablePerThreadDefaultStream) != 0, fn);
-    return e;
-}
 
 /* ---- dlsym ---- */
 typedef void *dlsym_fn(void *, const char *);

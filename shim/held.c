@@ -14,7 +14,7 @@ static __thread int awaited_driver LOCAL;
 
 void op_promise(const op_call *c)
 {
-    op_awaited = c->size > UINT64_MAX / 2 ? 0 : (c->size + 511) / 512 * 512;
+    op_awaited = c->host || c->size > UINT64_MAX / 2 ? 0 : (c->size + 511) / 512 * 512;
     awaited_driver = op_table[c->id].lib == OP_DRIVER;
     promised[awaited_driver] += op_awaited;
 }

@@ -95,6 +95,19 @@ static void set(const char *name, const char *value)
         unsetenv(name);
 }
 
+/* A program that is built with AddressSanitizer refuses to start behind a library that is
+ * preloaded, unless it is told that this one replaces nothing of what it needs. */
+static void asan_after_us(void)
+{
+    const char *old = getenv("ASAN_OPTIONS");
+    char *both = NULL;
+    if (old && strstr(old, "verify_asan_link_order")) return;
+    if (asprintf(&both, "%s%sverify_asan_link_order=0", old ? old : "", old && *old ? ":" : "") >=
+        0)
+        setenv("ASAN_OPTIONS", both, 1);
+    free(both);
+}
+
 void op_sim_folder(const char *root, char *out, size_t room)
 {
     snprintf(out, room, "%s/sim", root);
@@ -125,6 +138,7 @@ void op_environment(const char *root, int sim, const char *memory, const char *f
         const char *lib = getenv("OOMPROOF_CUDA_LIB");
         if (lib && *lib) prepend("LD_LIBRARY_PATH", lib);
     }
+    asan_after_us();
     set("OOMPROOF_STATS", stats);
     set("OOMPROOF_FAULTS", faults);
     set("OOMPROOF_SWEEP", sweep);

@@ -55,6 +55,7 @@ typedef struct op_call {
     op_kind kind;
     const char *kernel, *phase, *site;
     uint64_t live;
+    int host;                   /* memory of the host, which no budget counts */
     int thread, stream, device; /* ordinals, by first use; device: its number */
 } op_call;
 

@@ -32,9 +32,10 @@ int sim_device_error(void);
 int sim_stream_enqueue(void *stream, void (*fn)(void *arg), const void *arg, size_t arg_bytes);
 
 /* Figures for tests: bytes allocated through the runtime / through sim_device_alloc, rounded as the
- * device rounds; pages held; capacity. */
+ * device rounds; of managed memory, likewise; pages held; capacity. */
 typedef struct sim_memory_figures {
     uint64_t capacity, context, runtime_bytes, private_bytes, pages_bytes, peak_pages_bytes;
+    uint64_t managed_bytes;
 } sim_memory_figures;
 void sim_memory_read(sim_memory_figures *out);
 

@@ -17,6 +17,15 @@ done
 expect 10 "the model does not fit" train 'cudaMalloc budget=16MiB -> oom'
 expect 3 "nothing was poisoned" train 'cudaLaunchKernel nth=5 -> poison(nan, arg=999)'
 expect 3 "nothing was poisoned" train 'cudaLaunchKernel nth=5 -> poison(nan, arg=0)'
+# a command that fails by itself is not the failure that was injected
+end() { sim "$@" -- "$bin/pointtrain" train --data rooms:2,max=700 --steps 1 --checkpoint /nowhere/x; }
+expect 3 "the command itself ended with 14, and a rule never fired" end --faults 'cudaMalloc nth=99999 -> oom'
+expect 14 "0 of 1 rules fired" end --faults 'cudaMalloc nth=99999 -> oom' --allow-unfired
+expect 14 "1 of 1 rules fired" end --faults 'cudaMalloc nth=1 -> delay(0)'
+expect 14 "0 of 0 rules fired" end
+expect 4 "the command itself ended with 9, and no rule can have fired" sim --faults 'cudaMalloc -> oom' -- sh -c 'exit 9'
+expect 9 "nothing to intercept" sim -- sh -c 'exit 9'
+expect 127 "cannot be started" sim --faults 'cudaMalloc -> oom' -- /nowhere/x
 
 # files that cannot be written or read
 train_here() { sim -- "$bin/pointtrain" train --data rooms:2,max=700 --steps 1 "$@"; }

@@ -41,6 +41,32 @@ static CUresult async_ptsz(CUdeviceptr *p, size_t n, CUstream s)
     *p = 0x300000;
     return (CUresult)0;
 }
+/* Physical memory, which is mapped later; not exported, as by a driver that only answers lookups.
+ */
+uint64_t standin_created; /* bytes of a device */
+static struct {
+    uint64_t bytes;
+    int on_device;
+} created[1024];
+static CUresult create(CUmemGenericAllocationHandle *h, size_t n, const CUmemAllocationProp *d,
+                       unsigned long long f)
+{
+    static unsigned k;
+    (void)f;
+    k = k + 1 < 1024 ? k + 1 : 1;
+    *h = k;
+    created[k].bytes = n;
+    created[k].on_device = !d || d->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+    if (created[k].on_device) standin_created += n;
+    return CUDA_SUCCESS;
+}
+static CUresult release(CUmemGenericAllocationHandle h)
+{
+    if (h >= 1024 || !created[h].bytes) return CUDA_ERROR_INVALID_VALUE;
+    if (created[h].on_device) standin_created -= created[h].bytes;
+    created[h].bytes = 0;
+    return CUDA_SUCCESS;
+}
 CUresult cuInit(unsigned flags)
 {
     __atomic_fetch_add(&standin_calls, 1, __ATOMIC_RELAXED);
@@ -61,6 +87,8 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **fn, int version, cuuint6
         p = version >= 3020 ? (void *)cuMemAlloc_v2 : (void *)cuMemAlloc;
     if (!strcmp(symbol, "cuMemFree")) p = (void *)cuMemFree_v2;
     if (!strcmp(symbol, "cuInit")) p = (void *)cuInit;
+    if (!strcmp(symbol, "cuMemCreate")) p = (void *)create;
+    if (!strcmp(symbol, "cuMemRelease")) p = (void *)release;
     if (!strcmp(symbol, "cuMemAllocAsync"))
         p = flags & 2 ? (void *)async_ptsz : (void *)cuMemAllocAsync;
     if (!strcmp(symbol, "cuGetProcAddress"))
@@ -69,3 +97,6 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **fn, int version, cuuint6
     *fn = p;
     return p ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
+/* By a name that nobody wraps. */
+CUresult (*standin_lookup)(const char *, void **, int, cuuint64_t,
+                           CUdriverProcAddressQueryResult *) = cuGetProcAddress_v2;

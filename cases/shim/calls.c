@@ -54,6 +54,45 @@ START_TEST(without_rules_every_call_is_passed_on_once)
 }
 END_TEST
 
+/* A row that is taken away does not build; a new one that allocates has to be named here, with what
+ * gives its memory back and is not lost in a count of its own. */
+START_TEST(every_allocation_has_the_call_that_gives_it_back)
+{
+#define PAIR(alloc, release)           \
+    {                                  \
+        OP_ID_##alloc, OP_ID_##release \
+    }
+    static const op_id pairs[][2] = {
+        PAIR(cudaMalloc, cudaFree),
+        PAIR(cudaMallocManaged, cudaFree),
+        PAIR(cudaMallocPitch, cudaFree),
+        PAIR(cudaMalloc3D, cudaFree),
+        PAIR(cudaMallocAsync, cudaFreeAsync),
+        PAIR(cudaMallocAsync_ptsz, cudaFreeAsync_ptsz),
+        PAIR(cudaMallocFromPoolAsync, cudaFreeAsync),
+        PAIR(cudaMallocFromPoolAsync_ptsz, cudaFreeAsync_ptsz),
+        PAIR(cudaMallocArray, cudaFreeArray),
+        PAIR(cudaMalloc3DArray, cudaFreeArray),
+        PAIR(cudaMallocMipmappedArray, cudaFreeMipmappedArray),
+        PAIR(cuMemAlloc_v2, cuMemFree_v2),
+        PAIR(cuMemAllocPitch_v2, cuMemFree_v2),
+        PAIR(cuMemAllocManaged, cuMemFree_v2),
+        PAIR(cuMemAllocAsync, cuMemFreeAsync),
+        PAIR(cuMemAllocFromPoolAsync, cuMemFreeAsync),
+        PAIR(cuMemCreate, cuMemRelease),
+    };
+    for (int id = 0; id < OP_CALLS; id++) {
+        size_t i = 0;
+        if (!(op_table[id].flags & OP_F_ALLOC) || strstr(op_table[id].name, "_ptsz")) continue;
+        while (i < sizeof pairs / sizeof *pairs && (int)pairs[i][0] != id) i++;
+        ck_assert_msg(i < sizeof pairs / sizeof *pairs, "%s: what gives it back?",
+                      op_table[id].name);
+        ck_assert_int_eq(op_table[pairs[i][1]].lib, op_table[id].lib);
+        ck_assert_int_eq(op_table[pairs[i][1]].flags & OP_F_OOM, 0);
+    }
+}
+END_TEST
+
 START_TEST(every_call_that_can_runs_out_of_memory_in_its_own_code)
 {
     int tried = 0;

@@ -120,10 +120,20 @@ static const struct {
     {cudaErrorUnknown, "cudaErrorUnknown", "unknown error"},
 };
 
+/* Of all codes, made from the toolkit's header when the build is configured. */
+static const struct {
+    int code;
+    const char *name, *text;
+} others[] = {
+#include "codes_cudart.inc"
+};
+
 API const char *cudaGetErrorName(cudaError_t e)
 {
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (table[i].code == e) return table[i].name;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (others[i].code == (int)e) return others[i].name;
     return "unrecognized error code";
 }
 
@@ -131,6 +141,8 @@ API const char *cudaGetErrorString(cudaError_t e)
 {
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (table[i].code == e) return table[i].text;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (others[i].code == (int)e) return others[i].text;
     return "unrecognized error code";
 }
 

@@ -53,6 +53,14 @@ int sim_managed(const void *p)
     return x && x->kind == MANAGED;
 }
 
+size_t sim_managed_bytes(void)
+{
+    size_t sum = 0;
+    for (region *x = regions; x; x = x->next)
+        if (x->kind == MANAGED) sum += (x->bytes + 511) / 512 * 512;
+    return sum;
+}
+
 static cudaError_t add(void **out, size_t bytes, enum kind kind, unsigned flags)
 {
     cudaError_t e = sim_sticky ? sim_sticky : sim_capture_unsafe();

@@ -121,6 +121,6 @@ void sim_memory_info(size_t *free_bytes, size_t *total)
 
 API void sim_memory_read(sim_memory_figures *out)
 {
-    *out = (sim_memory_figures){M.capacity,      M.context, M.runtime_bytes,
-                                M.private_bytes, M.held,    M.peak_held};
+    *out = (sim_memory_figures){M.capacity, M.context,   M.runtime_bytes,    M.private_bytes,
+                                M.held,     M.peak_held, sim_managed_bytes()};
 }

@@ -124,6 +124,7 @@ char *sim_host_at(uint64_t address, size_t bytes);
 int sim_host_around(uint64_t address, uint64_t *from, uint64_t *bytes); /* as sim_device_around */
 int sim_pinned(const void *p, size_t bytes); /* inside one block of pinned host memory */
 int sim_managed(const void *p);
+size_t sim_managed_bytes(void); /* each allocation rounded up to a granule */
 cudaError_t sim_managed_free(void *p);
 
 /* ---- cudaDeviceReset, by file ---- */

@@ -82,39 +82,13 @@ API void cudnnGetLastErrorString(char *out, size_t room)
 
 API const char *cudnnGetErrorString(cudnnStatus_t s)
 {
-    switch (s) {
-#define N(code) \
-    case code: return #code;
-        N(CUDNN_STATUS_SUCCESS)
-        N(CUDNN_STATUS_NOT_INITIALIZED)
-        N(CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH)
-        N(CUDNN_STATUS_LICENSE_ERROR)
-        N(CUDNN_STATUS_BAD_PARAM)
-        N(CUDNN_STATUS_BAD_PARAM_NULL_POINTER)
-        N(CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER)
-        N(CUDNN_STATUS_BAD_PARAM_OUT_OF_BOUND)
-        N(CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT)
-        N(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH)
-        N(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED)
-        N(CUDNN_STATUS_NOT_SUPPORTED)
-        N(CUDNN_STATUS_NOT_SUPPORTED_SHAPE)
-        N(CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE)
-        N(CUDNN_STATUS_NOT_SUPPORTED_LAYOUT)
-        N(CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH)
-        N(CUDNN_STATUS_NOT_SUPPORTED_SHARED_MEMORY_INSUFFICIENT)
-        N(CUDNN_STATUS_INTERNAL_ERROR)
-        N(CUDNN_STATUS_INTERNAL_ERROR_COMPILATION_FAILED)
-        N(CUDNN_STATUS_INTERNAL_ERROR_UNEXPECTED_VALUE)
-        N(CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED)
-        N(CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED)
-        N(CUDNN_STATUS_INTERNAL_ERROR_BAD_LAUNCH_PARAM)
-        N(CUDNN_STATUS_INTERNAL_ERROR_TEXTURE_CREATION_FAILED)
-        N(CUDNN_STATUS_EXECUTION_FAILED)
-        N(CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER)
-        N(CUDNN_STATUS_EXECUTION_FAILED_CUBLAS)
-        N(CUDNN_STATUS_EXECUTION_FAILED_CUDART)
-        N(CUDNN_STATUS_EXECUTION_FAILED_CURAND)
-#undef N
-    default: return "CUDNN_STATUS_unknown";
-    }
+    static const struct {
+        int code;
+        const char *name, *words;
+    } names[] = {
+#include "codes_cudnn.inc" /* made from the header when the build is configured */
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].code == (int)s) return names[i].name;
+    return "CUDNN_STATUS_unknown";
 }

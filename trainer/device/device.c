@@ -95,23 +95,37 @@ pt_status pt_device_open(pt_allocator_kind allocator, pt_device *out)
     /* full precision: no reduced-precision tensor-core modes behind the tests' back */
     TRY(PT_CUBLAS(cublasSetMathMode(out->cublas, CUBLAS_PEDANTIC_MATH)));
 done:
-    if (st != PT_OK) pt_device_close(out);
+    if (st != PT_OK) {
+        pt_error cause = *pt_error_last();
+        pt_device_close(out);
+        pt_error_restore(&cause);
+    }
     return st;
 }
 
-void pt_device_close(pt_device *d)
+/* The first of two failures, the second as recorded last. */
+static pt_status first_of(pt_status before, pt_status st, pt_error *first)
 {
-    pt_error cause = *pt_error_last();
+    if (before != PT_OK || st == PT_OK) return before;
+    *first = *pt_error_last();
+    return st;
+}
+
+pt_status pt_device_close(pt_device *d)
+{
+    pt_error first = *pt_error_last(); /* a failure before is the cause, and stays recorded */
+    pt_status st = PT_OK;
     if (d->mem) {
         pt_mem_free(d, d->cublas_workspace);
-        pt_mem_close(d->mem);
+        st = first_of(st, pt_mem_close(d->mem), &first);
     }
-    if (d->pinned && !d->unsettled) cudaFreeHost(d->pinned);
-    if (d->cudnn) cudnnDestroy(d->cudnn);
-    if (d->cublas) cublasDestroy(d->cublas);
-    if (d->stream) cudaStreamDestroy(d->stream);
+    if (d->pinned && !d->unsettled) st = first_of(st, PT_CUDA(cudaFreeHost(d->pinned)), &first);
+    if (d->cudnn) st = first_of(st, PT_CUDNN(cudnnDestroy(d->cudnn)), &first);
+    if (d->cublas) st = first_of(st, PT_CUBLAS(cublasDestroy(d->cublas)), &first);
+    if (d->stream) st = first_of(st, PT_CUDA(cudaStreamDestroy(d->stream)), &first);
     memset(d, 0, sizeof *d);
-    pt_error_restore(&cause);
+    pt_error_restore(&first);
+    return st;
 }
 
 pt_status pt_device_sync(pt_device *d)

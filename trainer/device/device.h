@@ -30,7 +30,8 @@ typedef struct pt_device {
 /* Handles first, then the workspace. Fails with a message that says how to run without a GPU when
  * there is no usable device. Owned by the caller. */
 pt_status pt_device_open(pt_allocator_kind allocator, pt_device *out);
-void pt_device_close(pt_device *d);
+/* The first failure of giving back, while the rest is given back all the same. */
+pt_status pt_device_close(pt_device *d);
 pt_status pt_device_sync(pt_device *d); /* waits for the stream; earlier errors surface here */
 
 /* count * size bytes, the product checked: a nonsense size is PT_ERR_INTERNAL and never reaches

@@ -25,10 +25,19 @@ pt_status pt_mem_open(pt_allocator_kind kind, cudaStream_t stream, pt_mem **out)
     return st;
 }
 
-void pt_mem_close(pt_mem *m)
+pt_status pt_mem_close(pt_mem *m)
 {
+    if (!m) return PT_OK;
     m->ops->close(m);
+    pt_error lost = m->lost;
     free(m);
+    if (lost.status != PT_OK) pt_error_restore(&lost);
+    return lost.status;
+}
+
+void pt_mem_keep(pt_mem *m, pt_status st)
+{
+    if (st != PT_OK && m->lost.status == PT_OK) m->lost = *pt_error_last();
 }
 
 pt_status pt_mem_driver_alloc(pt_mem *m, size_t bytes, const char *tag, void **out)
@@ -50,10 +59,8 @@ pt_status pt_mem_driver_alloc(pt_mem *m, size_t bytes, const char *tag, void **o
 pt_status pt_mem_driver_free(pt_mem *m, void *p, size_t bytes)
 {
     pt_status st = m->pool ? PT_CUDA(cudaFreeAsync(p, m->stream)) : PT_CUDA(cudaFree(p));
-    if (st == PT_OK)
-        m->held -= bytes;
-    else if (m->lost.status == PT_OK)
-        m->lost = *pt_error_last();
+    if (st == PT_OK) m->held -= bytes;
+    pt_mem_keep(m, st);
     return st;
 }
 

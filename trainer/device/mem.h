@@ -29,11 +29,14 @@ struct pt_mem {
 };
 
 pt_status pt_mem_open(pt_allocator_kind kind, cudaStream_t stream, pt_mem **out);
-void pt_mem_close(pt_mem *m);
+/* The first failure of giving back: a free untold so far, or one of closing. NULL is allowed. */
+pt_status pt_mem_close(pt_mem *m);
 /* cudaMalloc, or the same of the pool, with the tag set around it and held counted. */
 pt_status pt_mem_driver_alloc(pt_mem *m, size_t bytes, const char *tag, void **out);
 /* A failure leaves held as it is: the memory was not given back. Told by pt_mem_check. */
 pt_status pt_mem_driver_free(pt_mem *m, void *p, size_t bytes);
+/* Keeps a failure on a path that cannot fail, the first since the last check. */
+void pt_mem_keep(pt_mem *m, pt_status st);
 /* A free that failed since the last check, once: freeing happens on paths that cannot fail. */
 pt_status pt_mem_check(pt_device *d);
 

@@ -12,8 +12,7 @@ pt_status pt_mem_async_open(pt_mem *m)
     uint64_t keep = UINT64_MAX; /* a wait gives nothing back, only a trim */
     pt_status st = PT_CUDA(cudaMemPoolCreate(&m->pool, &props));
     if (st != PT_OK && pt_error_last()->code == cudaErrorNotSupported)
-        st = pt_fail(PT_ERR_DEVICE, "this device has no memory pools, which --allocator async "
-                                    "needs; use --allocator caching");
+        pt_error_say("; without memory pools on this device, use --allocator caching");
     if (st != PT_OK) {
         cudaGetLastError();
         return st;
@@ -56,8 +55,8 @@ static size_t async_free(pt_mem *m, void *block)
 static void async_close(pt_mem *m)
 {
     pt_mem_direct.close(m);
-    cudaStreamSynchronize(m->stream);
-    cudaMemPoolDestroy(m->pool);
+    pt_mem_keep(m, PT_CUDA(cudaStreamSynchronize(m->stream)));
+    pt_mem_keep(m, PT_CUDA(cudaMemPoolDestroy(m->pool)));
 }
 
 const pt_mem_ops pt_mem_async = {async_alloc, async_free, async_release, async_close, NULL, NULL};

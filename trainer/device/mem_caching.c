@@ -158,7 +158,7 @@ static void caching_close(pt_mem *m)
     cache *c = m->state;
     for (piece *p = c->all; p; p = p->list)
         if (!p->prev) {
-            cudaFree(p->segment->at);
+            pt_mem_driver_free(m, p->segment->at, p->segment->bytes);
             free(p->segment);
         }
     while (c->all) unlist(c, c->all);

@@ -54,7 +54,7 @@ static pt_status direct_release(pt_mem *m)
 static void direct_close(pt_mem *m)
 {
     list *l = m->state;
-    for (size_t i = 0; i < l->n; i++) cudaFree(l->e[i].p);
+    for (size_t i = 0; i < l->n; i++) pt_mem_driver_free(m, l->e[i].p, l->e[i].bytes);
     free(l->e);
     free(l);
 }

@@ -173,7 +173,10 @@ int pt_apply(const pt_options *o)
             code = 13;
         }
     }
-    pt_trainer_close(j.trainer);
+    if (pt_trainer_close(j.trainer) != PT_OK && !code) {
+        fprintf(stderr, "pointtrain: error: %s\n", pt_error_last()->message);
+        code = pt_exit_code(pt_error_last(), NULL);
+    }
     pt_dataset_free(j.data);
     if (j.log) fclose(j.log);
     free(scores);

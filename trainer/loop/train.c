@@ -367,8 +367,14 @@ static int finish(run *r, pt_status st)
         say_error(pt_error_last());
         code = code ? code : 14;
     }
-    if (r->log && pt_log_summary(r->log, &r->totals, r->trainer->halo, code) != PT_OK)
-        give_up_log(r);
+    int halo = r->trainer->halo;
+    pt_status closed = pt_trainer_close(r->trainer); /* the summary tells what comes of that too */
+    r->trainer = NULL;
+    if (closed != PT_OK && !code) {
+        say_error(pt_error_last());
+        code = pt_exit_code(pt_error_last(), NULL);
+    }
+    if (r->log && pt_log_summary(r->log, &r->totals, halo, code) != PT_OK) give_up_log(r);
     if (r->log_lost && !code) code = 2;
     if (!r->o->quiet) pt_print_summary(stderr, &r->totals, code);
     return code;

@@ -91,26 +91,27 @@ pt_status pt_trainer_open(const pt_trainer_options *o, pt_trainer **out)
 done:
     if (st != PT_OK) {
         say_does_not_fit(o, &t->device);
+        pt_error cause = *pt_error_last(); /* closing after a failure must not hide it */
         pt_trainer_close(t);
+        pt_error_restore(&cause);
     }
     return st;
 }
 
-void pt_trainer_close(pt_trainer *t)
+pt_status pt_trainer_close(pt_trainer *t)
 {
-    if (!t) return;
-    pt_error cause = *pt_error_last(); /* closing after a failure must not hide it */
+    if (!t) return PT_OK;
     if (t->net) {
         pt_mem_free(&t->device, t->running_before);
         pt_mem_free(&t->device, t->running_step);
         pt_optimizer_free(t->net, &t->optimizer);
     }
     pt_net_free(t->net);
-    pt_device_close(&t->device);
+    pt_status st = pt_device_close(&t->device);
     pt_moments_close(&t->moments);
     free(t->running_host);
     free(t);
-    pt_error_restore(&cause);
+    return st;
 }
 
 pt_status pt_trainer_read(pt_trainer *t, const real *device, size_t count, real *host)

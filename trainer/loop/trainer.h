@@ -129,7 +129,8 @@ typedef struct pt_trainer {
 
 /* Everything that a run needs besides batches is allocated here. */
 pt_status pt_trainer_open(const pt_trainer_options *o, pt_trainer **out);
-void pt_trainer_close(pt_trainer *t);
+/* What could not be given back, which is told here and nowhere else. NULL is allowed. */
+pt_status pt_trainer_close(pt_trainer *t);
 
 /* One batch. keys[i]: number of scene i in the data set. The ledger is opened here and the caller's
  * to close (pt_ledger_close), also on failure. On failure parameters, moments and running
