@@ -44,7 +44,8 @@ static void note_interest(void)
     OP_WRITE(wants_device, device);
     OP_WRITE(wants_site, by_site);
     for (int id = 0; id < OP_CALLS; id++) {
-        int busy = observer != NULL || op_sweep_wants((op_id)id) || op_force_names((op_id)id);
+        /* a site's ordinal is that of a call's first execution: all are looked at, or none is */
+        int busy = observer != NULL || by_site;
         fitting[id] = 0;
         budgeted[id] = 0;
         for (int i = 0; i < nrules; i++) fitting[id] |= (uint32_t)OP_FITS(&rules[i], id) << i;
@@ -121,10 +122,8 @@ const op_rule *op_decided(op_call c, cudaStream_t stream, void *caller, void *fr
     static __thread op_rule acting;
     int device = device_number(); /* a call of the runtime: not under the lock */
     c.phase = op_said_phase;
-    c.site = *op_said_tag           ? op_said_tag
-             : !OP_READ(wants_site) ? ""
-             : c.kernel             ? c.kernel
-                                    : op_site_of(caller, frame);
+    c.site = !OP_READ(wants_site) ? "" : c.kernel ? c.kernel : op_site_of(caller, frame);
+    if (*op_said_tag) c.site = op_said_tag;
     pthread_mutex_lock(&op_lock);
     if (budgeted[c.id]) c.live = op_promised_or_live(&c);
     c.thread = op_thread_number();

@@ -13,6 +13,13 @@ extern op_stats *op_shared;
 extern int op_sticky;                /* the runtime's code that every call returns from now on */
 extern __thread int op_inside LOCAL; /* within a real call: only the outermost counts */
 extern int op_busy[OP_CALLS];        /* a rule or an observer wants to see this call */
+/* Of this thread: its number, -1 before its first call; the stream that was numbered last. */
+extern __thread int op_thread_is LOCAL;
+extern __thread cudaStream_t op_stream_is LOCAL;
+
+/* Numbers of this thread and of a stream, by first use. */
+int op_thread_number(void);
+int op_stream_number(cudaStream_t s);
 
 /* What one thread may change while others look. */
 #define OP_READ(x)     __atomic_load_n(&(x), __ATOMIC_RELAXED)
@@ -44,12 +51,21 @@ void *op_absent(const char *name);
         r_;                           \
     })
 
+/* Threads and streams are numbered by their first call, whether or not a rule looks at it: the
+ * numbers are the same with and without a trace, and whatever the rules say. */
+static inline void op_number_users(cudaStream_t stream)
+{
+    if (__builtin_expect(op_thread_is < 0, 0)) op_thread_number();
+    if (__builtin_expect(stream && stream != op_stream_is, 0)) op_stream_number(stream);
+}
+
 /* Counts the call. The rule that acts on it, a copy that lasts until the thread's next call; NULL:
  * none. Delays, hangs and crashes have happened when it returns. */
 const op_rule *op_decided(op_call call, cudaStream_t stream, void *caller, void *frame);
 #define SEEN(call, stream_)                                                                    \
     ({                                                                                         \
         const op_call c_ = call;                                                               \
+        op_number_users(stream_);                                                              \
         __atomic_fetch_add(&op_shared->calls[c_.id], 1, __ATOMIC_RELAXED);                     \
         __builtin_expect(OP_READ(op_busy[c_.id]), 0)                                           \
             ? op_decided(c_, stream_, __builtin_return_address(0), __builtin_frame_address(0)) \
@@ -89,12 +105,9 @@ void op_names_let_go(void);
 const char *op_kernel_name(const void *key);
 void op_learn_kernel(const void *key, const char *name);
 
-/* Of this thread: what the program said last; its number, and a stream's, by first use. */
+/* Of this thread: what the program said last. */
 extern __thread unsigned op_names_changed LOCAL;
 extern __thread char op_said_phase[24] LOCAL, op_said_tag[96] LOCAL;
-int op_thread_number(void);
-int op_stream_number(cudaStream_t s);
-
 /* A rule that acted could not do what it says: not counted as fired. */
 void op_not_acted(const op_rule *r);
 
