@@ -11,16 +11,11 @@
 
 static __thread cudaError_t overlay LOCAL; /* last error where the real one could not be made */
 
-static int is_sticky(int code)
-{
-    return code == 700 || code == 702 || code == 710 || (code >= 714 && code <= 719 && code != 711);
-}
-
 /* A runtime code returned without the real call. */
 static cudaError_t injected(const op_rule *r)
 {
     int code = r->action == OP_OOM ? (int)cudaErrorMemoryAllocation : r->code;
-    if (is_sticky(code)) OP_WRITE(op_sticky, code);
+    if (op_is_sticky(code)) OP_WRITE(op_sticky, code);
     overlay = (cudaError_t)code;
     return (cudaError_t)code;
 }

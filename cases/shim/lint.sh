@@ -50,8 +50,24 @@ look() {
         bad=1
     done
 }
-patterns=$(mktemp)
-trap 'rm -f "$patterns"' EXIT
+# HEADER MARK MACRO: of what stands in the table, the variants too: for per-thread default streams, which a MACRO renames,
+# further versions, and of 64 bits
+variants() {
+    header=$include/$1 mark=$2 macro=$3
+    [ -e "$header" ] || return 0 # said above
+    {
+        [ -z "$macro" ] || sed -nE "s/^ *# *define +cu[A-Za-z0-9_]+ +${macro}_(PTDS|PTSZ)\\((cu[A-Za-z0-9_]+)\\).*/\\2 \\2_\\1/p" "$header" |
+            sed 's/_PTDS$/_ptds/; s/_PTSZ$/_ptsz/'
+        tr '\n' ' ' <"$header" | grep -oE "$mark +cu[A-Za-z0-9_]+ *\(" | sed 's/ *($//; s/.* //' |
+            awk '{ b = $1; sub(/_64$/, "", b); sub(/_v[0-9]+$/, "", b); if (b != $1) print b " " $1 "\n" b "_v2 " $1 }'
+    } | sort -u >"$pairs"
+    [ -z "$macro" ] || grep -q _pts "$pairs" || { echo "$1: no variant was found in it"; bad=1; }
+    lacking=$(awk 'NR == FNR { has[$1] = 1; next } has[$1] && !has[$2] { print $2 " beside " $1 }' "$names" "$pairs")
+    [ -z "$lacking" ] || { echo "$lacking" | sed "s/^/calls.def lacks /; s/$/ ($1)/"; bad=1; }
+}
+patterns=$(mktemp) names=$(mktemp) pairs=$(mktemp)
+trap 'rm -f "$patterns" "$names" "$pairs"' EXIT
+cat "$table"/calls*.def | tr '\n' ' ' | grep -oE '[A-Z_]+\( *(__)?cu[A-Za-z0-9_]+,' | sed 's/.*( *//; s/,$//' | sort -u >"$names"
 look cuda_runtime_api.h CUDARTAPI 'Alloc|Launch|MemPool(Create|Import)|Register|Instantiate|Upload|Import|Prefetch|Memcpy|Memset|(Stream|Event)Create'
 look cuda.h CUDAAPI 'Alloc|Launch|MemCreate|MemMap|MemPool(Create|Import)|Reserve|ModuleLoad|LibraryLoad|ArrayCreate|Array3DCreate|Instantiate|Upload|Import|HostRegister|Memcpy|Memset'
 look cublas_api.h CUBLASWINAPI '(gemm|gemv|Gemm)|Create|Workspace'
@@ -59,4 +75,8 @@ look cublasLt.h CUBLASWINAPI 'Matmul|Create|Transform'
 for header in cudnn_graph.h cudnn_ops.h cudnn_cnn.h cudnn_adv.h; do
     look $header CUDNNWINAPI 'Forward|Backward|Execute|Finalize|Create|Im2Col|Transform|CTCLoss|MakeFusedOps|BuildRNN|CudaGraph|Reorder|RestoreDropout|Conv'
 done
+variants cuda_runtime_api.h CUDARTAPI __CUDART_API
+variants cuda.h CUDAAPI __CUDA_API
+variants cublas_api.h CUBLASWINAPI ''
+variants cublasLt.h CUBLASWINAPI ''
 exit $bad
