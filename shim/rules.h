@@ -44,6 +44,7 @@ typedef struct op_rule {
     char base[8];                  /* shape: "" a number, else m n k */
     long value;                    /* shape: number or offset; delay: ms */
     int infinite, arg, count, f64; /* poison */
+    int told;                      /* that it could not do what it says */
     unsigned said;                 /* bit of each selector, in the parser's order */
 } op_rule;
 #define OP_FITS(r, id) ((r)->fits[(id) / 64] >> (id) % 64 & 1)
@@ -51,12 +52,19 @@ typedef struct op_rule {
 /* What is known of a call when it is made. */
 typedef struct op_call {
     op_id id;
-    uint64_t size;
+    uint64_t size, takes; /* takes: of device memory, where it is not the size; 0 */
     op_kind kind;
     const char *kernel, *phase, *site;
     uint64_t live;
     int thread, stream, device; /* ordinals, by first use; device: its number */
 } op_call;
+
+/* Bytes of the device, as they are counted. */
+static inline uint64_t op_rounded(const op_call *c)
+{
+    uint64_t n = c->takes ? c->takes : c->size;
+    return n > UINT64_MAX - 511 ? UINT64_MAX : (n + 511) / 512 * 512;
+}
 
 /* A count or a size ("64MiB"); 0: not one, or more than 64 bits hold. */
 int op_number(const char *s, uint64_t *out);

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -112,8 +113,13 @@ static void act_here(const op_rule *r)
         }
     while (r->action == OP_HANG) pause();
     if (r->action == OP_CRASH) {
-        signal(SIGSEGV, SIG_DFL);
+        sigset_t set;
+        signal(SIGSEGV, SIG_DFL); /* it may be blocked, handled or ignored */
+        sigemptyset(&set);
+        sigaddset(&set, SIGSEGV);
+        pthread_sigmask(SIG_UNBLOCK, &set, NULL);
         raise(SIGSEGV);
+        abort();
     }
 }
 
@@ -162,16 +168,19 @@ const op_rule *op_decided(op_call c, cudaStream_t stream, void *caller, void *fr
     return &acting;
 }
 
-void op_not_acted(const op_rule *r)
+int op_not_acted(const op_rule *r)
 {
+    int first = 0;
     pthread_mutex_lock(&op_lock);
     for (int i = 0; i < nrules; i++)
         if (!strcmp(rules[i].text, r->text) && rules[i].acted) {
             rules[i].acted--;
             __atomic_fetch_sub(&op_shared->acted[i], 1, __ATOMIC_RELAXED);
+            first = !rules[i].told++;
             break;
         }
     pthread_mutex_unlock(&op_lock);
+    return first;
 }
 
 int op_rules_set(const char *text, char *error, size_t error_bytes)

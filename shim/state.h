@@ -1,6 +1,7 @@
 /* state.h - what the wrappers share: the lock, the armed rules, the decision on each call. */
 #ifndef OP_STATE_H
 #define OP_STATE_H
+#include "area.h"
 #include "stats.h"
 #include <cuda_runtime_api.h>
 #include <pthread.h>
@@ -108,11 +109,23 @@ void op_learn_kernel(const void *key, const char *name);
 /* Of this thread: what the program said last. */
 extern __thread unsigned op_names_changed LOCAL;
 extern __thread char op_said_phase[24] LOCAL, op_said_tag[96] LOCAL;
-/* A rule that acted could not do what it says: not counted as fired. */
-void op_not_acted(const op_rule *r);
+/* A rule that acted could not do what it says: not counted as fired. 1: that is to be told, as it
+ * was not yet of this rule. */
+int op_not_acted(const op_rule *r);
 
-/* ---- poison.c ---- */
-void op_poison_buffer(const op_rule *r, void *to, size_t bytes, int on_host, cudaStream_t stream);
-void op_poison_argument(const op_rule *r, void **values, cudaStream_t stream);
+/* The program's last error, which calls that we make for ourselves must leave as it is. */
+int op_error_before(void);
+void op_error_after(int before);
+
+/* ---- held.c: bytes of a row, before it is allocated; learns from what it was (the pitch) ---- */
+size_t op_pitched(size_t width);
+size_t op_pitch_seen(size_t width, size_t pitch);
+
+/* ---- poison.c: after a call that returned `result`; 1: something was poisoned ---- */
+int op_poison_area(const op_rule *r, op_area a, int on_host, cudaStream_t stream, int result);
+int op_poison_argument(const op_rule *r, void **values, cudaStream_t stream, int result);
+/* The direction that cudaMemcpyDefault finds. */
+op_kind op_direction(const void *to, const void *from);
+int op_capturing(cudaStream_t stream);
 
 #endif
