@@ -41,13 +41,19 @@ const char *op_kernel_name(const void *key)
 
 void op_learn_kernel(const void *key, const char *name)
 {
-    if (op_kernel_name(key)) return;
+    const char *before = op_kernel_name(key);
+    if (before && !strcmp(before, name)) return;
+    char *copy = strdup(name); /* for good: its library may go, and a trace has it by its address */
     pthread_mutex_lock(&lock);
-    void *p = realloc(kernels, (nkernels + 1) * sizeof *kernels);
-    if (p) {
+    size_t i = 0;
+    while (i < nkernels && kernels[i].key != key) i++;
+    /* one that is known has gone with its library, and another one has come to lie there */
+    void *p = i < nkernels ? kernels : realloc(kernels, (nkernels + 1) * sizeof *kernels);
+    if (p && copy) {
         kernels = p;
-        kernels[nkernels].key = key;
-        kernels[nkernels++].name = name;
+        kernels[i].key = key;
+        kernels[i].name = copy;
+        nkernels += i == nkernels;
     }
     pthread_mutex_unlock(&lock);
 }

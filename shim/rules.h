@@ -71,8 +71,9 @@ int op_number(const char *s, uint64_t *out);
 /* Number of rules, or -1 with "line L column C: ..." in error. */
 int op_parse(const char *text, op_rule *out, char *error, size_t error_bytes);
 /* Of a command line: *faults is words, @FILE, or NULL for none, and becomes the words (of a file
- * until the process ends) or NULL. Number of rules, or -1, which was said. */
+ * until the process ends). Number of rules, 0 for NULL, or -1, which was said: also of no rule. */
 int op_rules_given(const char **faults, op_rule *rules);
+const char *op_rules_of_environment(void); /* OOMPROOF_FAULTS; NULL: not there, or empty */
 /* Fills r->fits: calls that its name means, that can have its fault and have what it selects by,
  * and r->selects. Returns how many there are. */
 int op_fit(op_rule *r);

@@ -28,6 +28,8 @@ __thread int op_inside LOCAL;
 
 static op_rule rules[OP_MAX_RULES];
 static int nrules, wants_device, wants_site;
+static int of_program; /* the rules are not those of the command */
+static uint64_t theirs[OP_MAX_RULES];
 static uint64_t forgotten[OP_CALLS]; /* calls counted when the program last reset the counters */
 static uint32_t fitting[OP_CALLS];   /* bit of each rule that fits the call */
 static char budgeted[OP_CALLS];      /* one of them has a budget, and the call allocates */
@@ -61,6 +63,7 @@ static void note_interest(void)
 /* Under the lock: where the matches of this process are counted. */
 static uint64_t *tally(void)
 {
+    if (of_program) return theirs;
     if (row) return row;
     uint64_t k = 1 + __atomic_fetch_add(&op_shared->rows_taken, 1, __ATOMIC_RELAXED);
     return row = k < OP_STATS_ROWS ? op_shared->matched[k] : spilled;
@@ -71,13 +74,18 @@ void op_rules_of_child(void)
     row = NULL;
 }
 
-static void spill(uint32_t which)
+static void spill(uint64_t *from, uint32_t which)
 {
     for (; which; which &= which - 1) {
         int i = __builtin_ctz(which);
-        __atomic_fetch_add(&op_shared->matched[0][i], spilled[i], __ATOMIC_RELAXED);
-        spilled[i] = 0;
+        uint64_t *to = of_program ? &op_shared->armed_matched : &op_shared->matched[0][i];
+        __atomic_fetch_add(to, from[i], __ATOMIC_RELAXED);
+        from[i] = 0;
     }
+}
+static uint64_t *acts_of(int rule)
+{
+    return of_program ? &op_shared->armed_fired : &op_shared->acted[rule];
 }
 
 int op_budget(uint64_t *budget, uint64_t *live)
@@ -135,10 +143,11 @@ const op_rule *op_decided(op_call c, cudaStream_t stream, void *caller, void *fr
     c.thread = op_thread_number();
     c.stream = op_stream_number(stream);
     c.device = device;
-    int k = op_decide(rules, fitting[c.id], tally(), &c);
-    if (row == spilled) spill(fitting[c.id]);
+    uint64_t *to = tally();
+    int k = op_decide(rules, fitting[c.id], to, &c);
+    if (to == spilled || to == theirs) spill(to, fitting[c.id]);
     if (k >= 0) {
-        __atomic_fetch_add(&op_shared->acted[k], 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(acts_of(k), 1, __ATOMIC_RELAXED);
         acting = rules[k];
     }
     if (budgeted[c.id] && !(k >= 0 && (acting.action == OP_OOM || acting.action == OP_CODE)))
@@ -175,7 +184,7 @@ int op_not_acted(const op_rule *r)
     for (int i = 0; i < nrules; i++)
         if (!strcmp(rules[i].text, r->text) && rules[i].acted) {
             rules[i].acted--;
-            __atomic_fetch_sub(&op_shared->acted[i], 1, __ATOMIC_RELAXED);
+            __atomic_fetch_sub(acts_of(i), 1, __ATOMIC_RELAXED);
             first = !rules[i].told++;
             break;
         }
@@ -183,7 +192,7 @@ int op_not_acted(const op_rule *r)
     return first;
 }
 
-int op_rules_set(const char *text, char *error, size_t error_bytes)
+static int set_rules(const char *text, char *error, size_t error_bytes, int by_program)
 {
     static op_rule fresh[OP_MAX_RULES];
     pthread_mutex_lock(&op_lock);
@@ -191,10 +200,17 @@ int op_rules_set(const char *text, char *error, size_t error_bytes)
     if (n >= 0) {
         memcpy(rules, fresh, sizeof rules);
         nrules = n;
+        of_program = by_program;
         note_interest();
     }
     pthread_mutex_unlock(&op_lock);
+    if (by_program && n > 0) __atomic_fetch_add(&op_shared->armed, 1, __ATOMIC_RELAXED);
     return n;
+}
+
+int op_rules_set(const char *text, char *error, size_t error_bytes)
+{
+    return set_rules(text, error, error_bytes, 0);
 }
 
 /* ---- the control API ---- */
@@ -205,7 +221,7 @@ API int op_api_version(void)
 
 API int op_arm(const char *text, char *error, size_t error_bytes)
 {
-    return op_rules_set(text, error, error_bytes);
+    return set_rules(text, error, error_bytes, 1);
 }
 
 API void op_disarm(void)
