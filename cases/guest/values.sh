@@ -50,4 +50,29 @@ rule 3 'cudaMalloc nth=1 -> oom' armed "malloc 0 query 2" "rule 1 'cudaMalloc nt
 # a delay makes no result
 expect 0 "fired 2" sim --trace "$d/t" --faults 'cudaMemcpy -> delay(0)' -- "$values" whole
 "$bin/oomproof" trace "$d/t" | grep INJECTED && { echo "a delay is no result"; bad=1; }
+# another kernel where one was: each by its own name
+a=$1/cases/libguest_alpha.so b=$1/cases/libguest_bravo.so
+expect 0 "matched 2, fired 2" sim --faults 'cudaLaunchKernel kernel=*bravo* -> oom' -- "$1/cases/guest_rude" loads "$a" "$b" "$a" "$b"
+sim --trace "$d/k" -- "$1/cases/guest_rude" loads "$a" "$b" >"$out" 2>&1
+[ "$("$bin/oomproof" trace "$d/k" --csv | sed -n 's/.*cudaLaunch.*,_Z5\(.*\)Pf$/\1/p' | tr '\n' ' ')" = "alpha bravo " ] ||
+    { "$bin/oomproof" trace "$d/k"; bad=1; }
+# rules that were asked for and are none; how they may be written
+printf '# only this\n' >"$d/none"
+: >"$d/empty"
+for text in '' ' ; ' "@$d/none" "@$d/empty"; do
+    expect 2 "has no rule" sim --faults "$text" -- "$values" whole
+done
+expect 2 "$d/none" sim --faults "@$d/none" -- "$values" whole
+expect 0 "0 of 0 rules" env OOMPROOF_FAULTS= "$bin/oomproof" run --device sim -- "$values" whole
+printf '\357\273\277cudaMalloc->oom\n' >"$d/marked"
+expect 0 "fired 1" sim --faults "@$d/marked" -- "$values" whole
+expect 0 "fired 1" sim --faults 'cudaMalloc nth=1->oom' -- "$values" whole
+printf 'cudaMalloc -> ooom\n' >"$d/wrong"
+expect 2 "the rules in $d/wrong: line 1 column 15" sim --faults "@$d/wrong" -- "$values" whole
+expect 2 "skip= lets pass" sim --faults 'cudaMalloc skip=5 nth=3 -> oom' -- "$values" whole
+expect 2 "size<0" sim --faults 'cudaMalloc size<0 -> oom' -- "$values" whole
+# a rule of any bytes, in a JSON that can be read
+sim --allow-unfired --json "$d/j" --faults "$(printf 'cudaMalloc site=a\377b -> oom')" -- "$values" whole >"$out" 2>&1
+python3 -c 'import json, sys; sys.exit(json.load(open(sys.argv[1], encoding="utf-8"))["rules"][0]["rule"] != "cudaMalloc site=a?b -> oom")' \
+    "$d/j" || { cat "$d/j"; bad=1; }
 exit $bad
