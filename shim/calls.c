@@ -10,7 +10,8 @@
 const op_entry op_table[OP_CALLS] = {
 #define ALLOC(name, parameters, arguments, bytes, live, stream, ask) \
     ENTRY(name, OP_CUDA, OP_F_OOM | OP_F_ALLOC | OP_F_SIZE | ON_(#stream))
-#define PINNED(name, ...) ENTRY(name, OP_CUDA, OP_F_OOM | OP_F_SIZE)
+#define PITCHED(name, ...) ENTRY(name, OP_CUDA, OP_F_OOM | OP_F_ALLOC | OP_F_SIZE)
+#define PINNED(name, ...)  ENTRY(name, OP_CUDA, OP_F_OOM | OP_F_SIZE)
 #define RELEASE(name, parameters, arguments, pointer, device, stream) \
     ENTRY(name, OP_CUDA, ON_(#stream))
 #define COPY(name, ...) \

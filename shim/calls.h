@@ -19,6 +19,7 @@ enum {
 /* One identifier a call, in the order of the table. */
 typedef enum op_id {
 #define ALLOC(name, ...)          OP_ID_##name,
+#define PITCHED(name, ...)        OP_ID_##name,
 #define PINNED(name, ...)         OP_ID_##name,
 #define RELEASE(name, ...)        OP_ID_##name,
 #define COPY(name, ...)           OP_ID_##name,

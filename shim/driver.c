@@ -23,7 +23,9 @@ static void *found[OP_CALLS][2];
 
 static CUresult failed(const op_rule *r)
 {
-    return r->action == OP_OOM ? CUDA_ERROR_OUT_OF_MEMORY : (CUresult)r->code;
+    int code = r->action == OP_OOM ? (int)CUDA_ERROR_OUT_OF_MEMORY : r->code;
+    if (op_is_sticky(code)) OP_WRITE(op_sticky, code);
+    return (CUresult)code;
 }
 
 #define DRIVER_PASS(name, arguments, kind)                        \

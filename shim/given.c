@@ -34,18 +34,33 @@ static char *file_text(const char *path)
     return text;
 }
 
+const char *op_rules_of_environment(void)
+{
+    const char *text = getenv("OOMPROOF_FAULTS");
+    return text && *text ? text : NULL;
+}
+
 int op_rules_given(const char **faults, op_rule *rules)
 {
     char error[256];
-    if (*faults && !**faults) *faults = NULL;
-    if (!*faults) return 0;
-    if (**faults == '@' && !(*faults = file_text(*faults + 1))) return -1;
+    const char *from = *faults;
+    if (!from) return 0;
+    if (*from == '@' && !(*faults = file_text(from + 1))) return -1;
+    if (!strncmp(*faults, "\xef\xbb\xbf", 3)) *faults += 3; /* an editor's mark for UTF-8 */
     if (strlen(*faults) > 100000) {
         op_usage("--faults: more than 100000 characters, which the environment does not hold", "");
         return -1;
     }
     int n = op_parse(*faults, rules, error, sizeof error);
-    if (n < 0)
+    if (n < 0 && *from == '@')
+        fprintf(stderr, "oomproof: error: the rules in %s: %s\n", from + 1, error);
+    else if (n < 0)
         fprintf(stderr, "oomproof: error: the rules (--faults, OOMPROOF_FAULTS): %s\n", error);
-    return n;
+    else if (!n)
+        fprintf(
+            stderr,
+            "oomproof: error: %s%s has no rule: nothing would be failed; give one, as 'cudaMalloc "
+            "nth=3 -> oom', or leave --faults out\n",
+            *from == '@' ? from + 1 : "the text of --faults", *from == '@' ? "" : " (empty?)");
+    return n ? n : -1;
 }

@@ -14,9 +14,26 @@ static __thread int awaited_driver LOCAL;
 
 void op_promise(const op_call *c)
 {
-    op_awaited = c->host || c->size > UINT64_MAX / 2 ? 0 : (c->size + 511) / 512 * 512;
+    uint64_t rounded = op_rounded(c);
+    op_awaited = c->host || rounded > UINT64_MAX / 2 ? 0 : rounded;
     awaited_driver = op_table[c->id].lib == OP_DRIVER;
     promised[awaited_driver] += op_awaited;
+}
+
+/* ---- rows ---- */
+static size_t unit = 512; /* a pitch is a multiple of it; more, once one was seen */
+
+size_t op_pitched(size_t width)
+{
+    size_t u = OP_READ(unit);
+    return width > SIZE_MAX - u ? width : (width + u - 1) / u * u;
+}
+
+size_t op_pitch_seen(size_t width, size_t pitch)
+{
+    while (width && op_pitched(width) < pitch && OP_READ(unit) < 1 << 20)
+        OP_WRITE(unit, 2 * OP_READ(unit));
+    return pitch;
 }
 
 uint64_t op_promised_or_live(const op_call *c)

@@ -43,32 +43,34 @@ static int changed(const op_rule *r, const char *field, int value, int m, int n,
         return FAULTED(rule_) ? TRACED(name, dnn_fault(rule_), 0, 0, NULL, 1)             \
                               : TRACED(name, OUTER(REAL(name) arguments), 0, 0, NULL, 0); \
     }
-#define GEMM(name, parameters, arguments)                                            \
-    API cublasStatus_t name parameters                                               \
-    {                                                                                \
-        PASS(name, arguments, BLAS_DEAD);                                            \
-        const op_rule *rule_ = SEEN(((op_call){.id = OP_ID_##name}), NULL);          \
-        if (FAULTED(rule_)) return TRACED(name, blas_fault(rule_), 0, 0, NULL, 1);   \
-        int m0_ = m, n0_ = n, k0_ = k;                                               \
-        m = changed(rule_, "m", m, m0_, n0_, k0_);                                   \
-        n = changed(rule_, "n", n, m0_, n0_, k0_);                                   \
-        k = changed(rule_, "k", k, m0_, n0_, k0_);                                   \
-        lda = changed(rule_, "lda", lda, m0_, n0_, k0_);                             \
-        ldb = changed(rule_, "ldb", ldb, m0_, n0_, k0_);                             \
-        ldc = changed(rule_, "ldc", ldc, m0_, n0_, k0_);                             \
-        return TRACED(name, OUTER(REAL(name) arguments), 0, 0, NULL, rule_ != NULL); \
+#define GEMM(name, parameters, arguments)                                          \
+    API cublasStatus_t name parameters                                             \
+    {                                                                              \
+        PASS(name, arguments, BLAS_DEAD);                                          \
+        const op_rule *rule_ = SEEN(((op_call){.id = OP_ID_##name}), NULL);        \
+        if (FAULTED(rule_)) return TRACED(name, blas_fault(rule_), 0, 0, NULL, 1); \
+        int m0_ = m, n0_ = n, k0_ = k;                                             \
+        m = changed(rule_, "m", m, m0_, n0_, k0_);                                 \
+        n = changed(rule_, "n", n, m0_, n0_, k0_);                                 \
+        k = changed(rule_, "k", k, m0_, n0_, k0_);                                 \
+        lda = changed(rule_, "lda", lda, m0_, n0_, k0_);                           \
+        ldb = changed(rule_, "ldb", ldb, m0_, n0_, k0_);                           \
+        ldc = changed(rule_, "ldc", ldc, m0_, n0_, k0_);                           \
+        return TRACED(name, OUTER(REAL(name) arguments), 0, 0, NULL,               \
+                      rule_ && rule_->action == OP_SHAPE);                         \
     }
-#define DESCRIPTOR(name, parameters, arguments)                                      \
-    API cudnnStatus_t name parameters                                                \
-    {                                                                                \
-        PASS(name, arguments, DNN_DEAD);                                             \
-        const op_rule *rule_ = SEEN(((op_call){.id = OP_ID_##name}), NULL);          \
-        if (FAULTED(rule_)) return TRACED(name, dnn_fault(rule_), 0, 0, NULL, 1);    \
-        n = changed(rule_, "n", n, 0, 0, 0);                                         \
-        c = changed(rule_, "c", c, 0, 0, 0);                                         \
-        h = changed(rule_, "h", h, 0, 0, 0);                                         \
-        w = changed(rule_, "w", w, 0, 0, 0);                                         \
-        return TRACED(name, OUTER(REAL(name) arguments), 0, 0, NULL, rule_ != NULL); \
+#define DESCRIPTOR(name, parameters, arguments)                                   \
+    API cudnnStatus_t name parameters                                             \
+    {                                                                             \
+        PASS(name, arguments, DNN_DEAD);                                          \
+        const op_rule *rule_ = SEEN(((op_call){.id = OP_ID_##name}), NULL);       \
+        if (FAULTED(rule_)) return TRACED(name, dnn_fault(rule_), 0, 0, NULL, 1); \
+        n = changed(rule_, "n", n, 0, 0, 0);                                      \
+        c = changed(rule_, "c", c, 0, 0, 0);                                      \
+        h = changed(rule_, "h", h, 0, 0, 0);                                      \
+        w = changed(rule_, "w", w, 0, 0, 0);                                      \
+        return TRACED(name, OUTER(REAL(name) arguments), 0, 0, NULL,              \
+                      rule_ && rule_->action == OP_SHAPE);                        \
     }
 /* products of __half, which the headers declare in C++ alone, have none */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"

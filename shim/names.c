@@ -46,37 +46,53 @@ const char *op_kernel_name(const void *key)
 void op_learn_kernel(const void *key, const char *name)
 {
     OP_WITHIN;
-    if (op_kernel_name(key)) return;
+    const char *before = op_kernel_name(key);
+    if (before && !strcmp(before, name)) return;
+    char *copy = strdup(name); /* for good: its library may go, and a trace has it by its address */
     pthread_mutex_lock(&lock);
-    void *p = realloc(kernels, (nkernels + 1) * sizeof *kernels);
-    if (p) {
+    size_t i = 0;
+    while (i < nkernels && kernels[i].key != key) i++;
+    /* one that is known has gone with its library, and another one has come to lie there */
+    void *p = i < nkernels ? kernels : realloc(kernels, (nkernels + 1) * sizeof *kernels);
+    if (p && copy) {
         kernels = p;
-        kernels[nkernels].key = key;
-        kernels[nkernels++].name = name;
+        kernels[i].key = key;
+        kernels[i].name = copy;
+        nkernels += i == nkernels;
     }
     pthread_mutex_unlock(&lock);
 }
 
 /* Numbers of threads and streams, by first use: the same in every run, where addresses are not. */
+__thread int op_thread_is LOCAL = -1;
+__thread cudaStream_t op_stream_is LOCAL;
+
 int op_thread_number(void)
 {
     static int threads;
-    static __thread int mine LOCAL = -1;
-    if (mine < 0) mine = __atomic_fetch_add(&threads, 1, __ATOMIC_RELAXED);
-    return mine;
+    if (op_thread_is < 0) op_thread_is = __atomic_fetch_add(&threads, 1, __ATOMIC_RELAXED);
+    return op_thread_is;
 }
 
+/* Streams are only added: no lock to find one. */
 int op_stream_number(cudaStream_t s)
 {
-    static cudaStream_t seen[256];
-    static int n = 1; /* 0: the default stream */
+    enum { STREAMS = 256 };
+    static cudaStream_t seen[STREAMS];
+    static int known = 1; /* 0: the default stream */
     if (!s) return 0;
-    pthread_mutex_lock(&lock);
-    int i = 1;
+    op_stream_is = s;
+    int i = 1, n = __atomic_load_n(&known, __ATOMIC_ACQUIRE);
     while (i < n && seen[i] != s) i++;
-    if (i == n && n < 256) seen[n++] = s;
+    if (i < n || n == STREAMS) return i < STREAMS ? i : STREAMS - 1;
+    pthread_mutex_lock(&lock);
+    while (i < known && seen[i] != s) i++;
+    if (i == known && i < STREAMS) {
+        seen[i] = s;
+        __atomic_store_n(&known, i + 1, __ATOMIC_RELEASE);
+    }
     pthread_mutex_unlock(&lock);
-    return i < 256 ? i : 255;
+    return i < STREAMS ? i : STREAMS - 1;
 }
 
 /* ---- the control API ---- */

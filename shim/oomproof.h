@@ -48,7 +48,8 @@ static inline int oomproof_present(void)
     return op_api_version != NULL;
 }
 
-/* Replaces the armed rules by this text (one rule a line or ';'), counters of the rules at zero.
+/* Replaces the armed rules, also those of the command line, which reports these apart, by this text
+ * (one rule a line or ';'), counters of the rules at zero.
  * Returns the number of rules, or -1 with "line L column C: ..." in error. 0 without the shim. */
 static inline int oomproof_arm(const char *rules, char *error, size_t error_bytes)
 {
@@ -90,7 +91,9 @@ static inline uint64_t oomproof_peak_bytes(int reset)
     return op_peak_bytes ? op_peak_bytes(reset) : 0;
 }
 
-/* Names the phase / the call site of this thread's next calls, until the next name; NULL: none.
+/* Names the phase / the call site of this thread's next calls, until the next name; NULL: none. A
+ * site without a tag is "module:function#n", where n is the order in which the function's calls
+ * were first executed: where threads, data or a failure change that order, tag them.
  * Returns the name before (valid until the thread ends). */
 static inline const char *oomproof_phase(const char *phase)
 {

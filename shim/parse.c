@@ -94,10 +94,13 @@ static int is_one_of(const char *word, const char *const *words)
     return 0;
 }
 
-/* The word up to one of `stops`; -1 and a message when it is longer than there is room for. */
+/* The word up to one of `stops`, or to an arrow; -1 and a message when it is longer than there is
+ * room for. */
 static int take(parser *x, char *out, size_t room, const char *stops)
 {
     size_t n = strcspn(x->p, stops);
+    for (size_t i = 0; i < n; i++) /* no space is needed before an arrow */
+        if (x->p[i] == '-' && x->p[i + 1] == '>') n = i;
     if (n >= room) {
         char what[64];
         snprintf(what, sizeof what, "a word of more than %d characters", (int)room - 1);
@@ -375,6 +378,17 @@ static int reachable(parser *x, op_rule *r, const char *start)
     return fail(x, start, "no intercepted call has this name", nearest_call(r->call));
 }
 
+/* Selectors that leave nothing to act on. */
+static const char *never(const op_rule *r)
+{
+    if (r->size_op == '<' && !r->size) return "size<0: no call has less than 0 bytes";
+    if (r->nth && !r->nth_at_least && r->nth <= r->skip)
+        return "the call that nth= means is one that skip= lets pass";
+    if (r->nth && !r->nth_at_least && r->interval && (r->nth - r->skip) % r->interval)
+        return "the call that nth= means is none that interval= means";
+    return NULL;
+}
+
 static int one_rule(parser *x, op_rule *r)
 {
     const char *start = x->p;
@@ -399,6 +413,7 @@ static int one_rule(parser *x, op_rule *r)
     if (*x->p && !strchr("\n;#", *x->p)) return fail(x, x->p, "expected the end of the rule", NULL);
     if (n >= sizeof r->text) return fail(x, start, "a rule of more than 255 characters", NULL);
     memcpy(r->text, start, n);
+    if (never(r)) return fail(x, start, never(r), NULL);
     return reachable(x, r, start);
 }
 

@@ -66,7 +66,7 @@ static int selects(const op_rule *r, const op_call *c)
     if (r->stream >= 0 && r->stream != c->stream) return 0;
     if (r->device >= 0 && r->device != c->device) return 0;
     if (r->has_budget) {
-        uint64_t rounded = c->size > UINT64_MAX - 511 ? UINT64_MAX : (c->size + 511) / 512 * 512;
+        uint64_t rounded = op_rounded(c);
         if (!(op_table[c->id].flags & OP_F_ALLOC) || c->host) return 0;
         if (c->live <= r->budget && rounded <= r->budget - c->live) return 0;
     }

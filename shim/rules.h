@@ -44,6 +44,7 @@ typedef struct op_rule {
     char base[8];                  /* shape: "" a number, else m n k */
     long value;                    /* shape: number or offset; delay: ms */
     int infinite, arg, count, f64; /* poison */
+    int told;                      /* that it could not do what it says */
     unsigned said;                 /* bit of each selector, in the parser's order */
 } op_rule;
 #define OP_FITS(r, id) ((r)->fits[(id) / 64] >> (id) % 64 & 1)
@@ -51,7 +52,7 @@ typedef struct op_rule {
 /* What is known of a call when it is made. */
 typedef struct op_call {
     op_id id;
-    uint64_t size;
+    uint64_t size, takes; /* takes: of device memory, where it is not the size; 0 */
     op_kind kind;
     const char *kernel, *phase, *site;
     uint64_t live;
@@ -59,13 +60,21 @@ typedef struct op_call {
     int thread, stream, device; /* ordinals, by first use; device: its number */
 } op_call;
 
+/* Bytes of the device, as they are counted. */
+static inline uint64_t op_rounded(const op_call *c)
+{
+    uint64_t n = c->takes ? c->takes : c->size;
+    return n > UINT64_MAX - 511 ? UINT64_MAX : (n + 511) / 512 * 512;
+}
+
 /* A count or a size ("64MiB"); 0: not one, or more than 64 bits hold. */
 int op_number(const char *s, uint64_t *out);
 /* Number of rules, or -1 with "line L column C: ..." in error. */
 int op_parse(const char *text, op_rule *out, char *error, size_t error_bytes);
 /* Of a command line: *faults is words, @FILE, or NULL for none, and becomes the words (of a file
- * until the process ends) or NULL. Number of rules, or -1, which was said. */
+ * until the process ends). Number of rules, 0 for NULL, or -1, which was said: also of no rule. */
 int op_rules_given(const char **faults, op_rule *rules);
+const char *op_rules_of_environment(void); /* OOMPROOF_FAULTS; NULL: not there, or empty */
 /* Fills r->fits: calls that its name means, that can have its fault and have what it selects by,
  * and r->selects. Returns how many there are. */
 int op_fit(op_rule *r);

@@ -3,6 +3,7 @@
 #include "family.h"
 #include "launch.h"
 #include "nothing.h"
+#include "plain.h"
 #include "rules.h"
 #include "scratch.h"
 #include "stats.h"
@@ -33,7 +34,9 @@ const char op_run_help[] =
     "             faults:    oom  status(NAME|N)  error(NAME|N)  shape(ldc=m-1)  poison(nan, "
     "type=f64)\n"
     "                        delay(MS)  hang  crash\n"
-    "             @FILE reads them from a file; without --faults, from OOMPROOF_FAULTS\n"
+    "             @FILE reads them from a file; without --faults, from OOMPROOF_FAULTS; none at "
+    "all "
+    "is an error\n"
     "  --allow-unfired  a rule that never fired is no error\n"
     "  --sim-memory     capacity of the simulated card, like 8GiB\n"
     "  --trace FILE     every call, for `oomproof trace`; FILE.PID of further processes\n"
@@ -83,7 +86,7 @@ static int read_options(int argc, char **argv, options *o)
     o->timeout = timeout ? (int)n : 0;
     if (optind >= argc) return op_usage("no command to run", "");
     o->command = argv + optind;
-    if (!o->faults) o->faults = getenv("OOMPROOF_FAULTS");
+    if (!o->faults) o->faults = op_rules_of_environment();
     const int stays = o->json && op_output_stays(o->json);
     if (stays && o->trace && op_outputs_same(o->json, o->trace))
         return op_usage("--json would be written over --trace: ", o->json);
@@ -125,6 +128,13 @@ static int closing(const op_stats *s, const options *o, int failed)
         fprintf(stderr, "oomproof: rule %d '%s' matched %llu, fired %llu\n", i + 1,
                 o->rules[i].text, (unsigned long long)op_stats_matched(s, i),
                 (unsigned long long)s->acted[i]);
+    if (s->armed)
+        fprintf(stderr,
+                "oomproof: the program armed rules of its own %llu time%s: matched %llu, fired "
+                "%llu%s\n",
+                (unsigned long long)s->armed, s->armed == 1 ? "" : "s",
+                (unsigned long long)s->armed_matched, (unsigned long long)s->armed_fired,
+                o->nrules ? "; those of the command were no longer in force" : "");
     if (s->trace_lost)
         fprintf(stderr, "oomproof: %llu calls are not in the trace\n",
                 (unsigned long long)s->trace_lost);
@@ -154,15 +164,22 @@ static int write_json(const op_stats *s, const options *o, int code)
         fputs("},\"rules\":[", f);
         for (int i = 0; i < o->nrules; i++) {
             fprintf(f, "%s{\"rule\":\"", i ? "," : "");
-            for (const char *c = o->rules[i].text; *c; c++)
+            char text[sizeof o->rules[i].text];
+            op_plain_text(text, sizeof text, o->rules[i].text);
+            for (const char *c = text; *c; c++)
                 if (*c == '"' || *c == '\\')
                     fprintf(f, "\\%c", *c);
                 else
-                    fputc((unsigned char)*c < 0x20 ? ' ' : *c, f);
+                    fputc(*c, f);
             fprintf(f, "\",\"matched\":%llu,\"fired\":%llu}",
                     (unsigned long long)op_stats_matched(s, i), (unsigned long long)s->acted[i]);
         }
-        fputs("]}\n", f);
+        fputs("]", f);
+        if (s->armed)
+            fprintf(f, ",\"armed\":{\"times\":%llu,\"matched\":%llu,\"fired\":%llu}",
+                    (unsigned long long)s->armed, (unsigned long long)s->armed_matched,
+                    (unsigned long long)s->armed_fired);
+        fputs("}\n", f);
     }
     if (f && !ferror(f) && fclose(f) == 0) return code;
     fprintf(stderr, "oomproof: error: %s cannot be written: %s\n", o->json, strerror(errno));

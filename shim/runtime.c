@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "sweep/sweep.h"
 #include "wrap.h"
+#include <stdio.h>
 #include <string.h>
 
 /* the stubs that nvcc makes call some of these; no public header declares them */
@@ -11,16 +12,11 @@
 
 static __thread cudaError_t overlay LOCAL; /* last error where the real one could not be made */
 
-static int is_sticky(int code)
-{
-    return code == 700 || code == 702 || code == 710 || (code >= 714 && code <= 719 && code != 711);
-}
-
 /* A runtime code returned without the real call. */
 static cudaError_t injected(const op_rule *r)
 {
     int code = r->action == OP_OOM ? (int)cudaErrorMemoryAllocation : r->code;
-    if (is_sticky(code)) OP_WRITE(op_sticky, code);
+    if (op_is_sticky(code)) OP_WRITE(op_sticky, code);
     overlay = (cudaError_t)code;
     return (cudaError_t)code;
 }
@@ -32,6 +28,29 @@ static cudaError_t real(cudaError_t e)
     return e;
 }
 
+/* The real function was asked for the impossible; what it said is what the program gets. */
+static cudaError_t out_of_memory(const op_rule *r, cudaError_t e)
+{
+    if (e != cudaErrorMemoryAllocation && op_not_acted(r))
+        fprintf(stderr,
+                "oomproof: rule '%s': the call returned %d and not out of memory (2), as it would "
+                "have without the rule; the rule has not fired\n",
+                r->text, (int)e);
+    return e;
+}
+
+int op_error_before(void)
+{
+    return (int)REAL(cudaPeekAtLastError)();
+}
+
+void op_error_after(int before)
+{
+    if ((int)REAL(cudaPeekAtLastError)() == before) return;
+    REAL(cudaGetLastError)();
+    if (before && !overlay) overlay = (cudaError_t)before;
+}
+
 static op_kind kind_of(enum cudaMemcpyKind k)
 {
     return (unsigned)k <= 3 ? (op_kind)(k + 1) : OP_ANY_KIND;
@@ -41,25 +60,32 @@ static op_kind kind_of(enum cudaMemcpyKind k)
 #define NOTE(pointer, bytes)     op_allocated(pointer, bytes)
 #define HAS_ASK(...)             (sizeof(#__VA_ARGS__) > 1)
 
-#define ALLOC(name, parameters, arguments, bytes, live, stream, ask)                             \
-    API cudaError_t name parameters                                                              \
-    {                                                                                            \
-        RT_PASS(name, arguments);                                                                \
-        const uint64_t asked_ = bytes;                                                           \
-        const cudaStream_t given_to_ = stream;                                                   \
-        const op_rule *rule_ = SEEN(((op_call){.id = OP_ID_##name, .size = asked_}), given_to_); \
-        if (FAULTED(rule_)) {                                                                    \
-            void *nowhere = NULL;                                                                \
-            (void)nowhere;                                                                       \
-            if (rule_->action != OP_OOM || !HAS_ASK(ask))                                        \
-                return TRACED(name, injected(rule_), 0, asked_, given_to_, 1);                   \
-            ask;                                                                                 \
-            return TRACED(name, real(OUTER(REAL(name) arguments)), 0, asked_, given_to_, 1);     \
-        }                                                                                        \
-        cudaError_t done_ = real(OUTER(REAL(name) arguments));                                   \
-        uint64_t number_ = done_ == cudaSuccess ? NOTE live : op_not_allocated();                \
-        return TRACED(name, done_, number_, asked_, given_to_, 0);                               \
+/* takes: 0, or the bytes that will be counted */
+#define ALLOC_(name, parameters, arguments, bytes, takes_, live, stream, ask)                  \
+    API cudaError_t name parameters                                                            \
+    {                                                                                          \
+        RT_PASS(name, arguments);                                                              \
+        const uint64_t asked_ = bytes;                                                         \
+        const cudaStream_t given_to_ = stream;                                                 \
+        const op_rule *rule_ =                                                                 \
+            SEEN(((op_call){.id = OP_ID_##name, .size = asked_, .takes = takes_}), given_to_); \
+        if (FAULTED(rule_)) {                                                                  \
+            void *nowhere = NULL;                                                              \
+            (void)nowhere;                                                                     \
+            if (rule_->action != OP_OOM || !HAS_ASK(ask))                                      \
+                return TRACED(name, injected(rule_), 0, asked_, given_to_, 1);                 \
+            ask;                                                                               \
+            return TRACED(name, out_of_memory(rule_, real(OUTER(REAL(name) arguments))), 0,    \
+                          asked_, given_to_, 1);                                               \
+        }                                                                                      \
+        cudaError_t done_ = real(OUTER(REAL(name) arguments));                                 \
+        uint64_t number_ = done_ == cudaSuccess ? NOTE live : op_not_allocated();              \
+        return TRACED(name, done_, number_, asked_, given_to_, 0);                             \
     }
+#define ALLOC(name, parameters, arguments, bytes, live, stream, ask) \
+    ALLOC_(name, parameters, arguments, bytes, 0, live, stream, ask)
+#define PITCHED(name, parameters, arguments, bytes, takes, live) \
+    ALLOC_(name, parameters, arguments, bytes, takes, live, NULL, )
 
 #define SIMPLE(name, arguments, bytes, stream)                                           \
     RT_PASS(name, arguments);                                                            \
@@ -87,30 +113,35 @@ static op_kind kind_of(enum cudaMemcpyKind k)
         return TRACED(name, done_, number_, bytes_, stream, 0);                             \
     }
 
-#define RESULT(name, arguments, call, to, bytes, on_host, stream)                  \
-    RT_PASS(name, arguments);                                                      \
-    const op_rule *rule_ = SEEN(call, stream);                                     \
-    if (FAULTED(rule_)) return TRACED(name, injected(rule_), 0, bytes, stream, 1); \
-    cudaError_t done_ = real(OUTER(REAL(name) arguments));                         \
-    if (rule_ && rule_->action == OP_POISON && done_ == cudaSuccess)               \
-        op_poison_buffer(rule_, to, bytes, on_host, stream);                       \
-    if (__builtin_expect(op_sweep && (on_host), 0))                                \
-        op_sweep_read(OP_ID_##name, to, bytes, stream);                            \
-    return TRACED(name, done_, 0, bytes, stream, rule_ != NULL);
+#define RESULT(name, arguments, call, area, on_host, stream)                        \
+    const size_t bytes_ = op_area_bytes(area);                                      \
+    const op_rule *rule_ = SEEN(call, stream);                                      \
+    if (FAULTED(rule_)) return TRACED(name, injected(rule_), 0, bytes_, stream, 1); \
+    cudaError_t done_ = real(OUTER(REAL(name) arguments));                          \
+    int poisoned_ = rule_ && rule_->action == OP_POISON &&                          \
+                    op_poison_area(rule_, area, on_host, stream, (int)done_);       \
+    if (__builtin_expect(op_sweep && (on_host), 0))                                 \
+        op_sweep_read(OP_ID_##name, (area).to, bytes_, stream);                     \
+    return TRACED(name, done_, 0, bytes_, stream, poisoned_);
 
-#define COPY(name, parameters, arguments, to, bytes, kind_, stream)                               \
-    API cudaError_t name parameters                                                               \
-    {                                                                                             \
-        RESULT(name, arguments,                                                                   \
-               ((op_call){.id = OP_ID_##name, .size = bytes, .kind = kind_of(kind_)}), to, bytes, \
-               (kind_) == cudaMemcpyDeviceToHost || (kind_) == cudaMemcpyHostToHost, stream)      \
+#define COPY(name, parameters, arguments, area, from_, kind_, stream)                            \
+    API cudaError_t name parameters                                                              \
+    {                                                                                            \
+        RT_PASS(name, arguments);                                                                \
+        const op_kind way_ = (kind_) == cudaMemcpyDefault && OP_READ(op_busy[OP_ID_##name])      \
+                                 ? op_direction((area).to, from_)                                \
+                                 : kind_of(kind_);                                               \
+        RESULT(name, arguments,                                                                  \
+               ((op_call){.id = OP_ID_##name, .size = op_area_bytes(area), .kind = way_}), area, \
+               way_ == OP_D2H || way_ == OP_H2H, stream)                                         \
     }
 
-#define SET(name, parameters, arguments, to, bytes, stream)                                   \
+#define SET(name, parameters, arguments, area, stream)                                        \
     API cudaError_t name parameters                                                           \
     {                                                                                         \
-        RESULT(name, arguments, ((op_call){.id = OP_ID_##name, .size = bytes}), to, bytes, 0, \
-               stream)                                                                        \
+        RT_PASS(name, arguments);                                                             \
+        RESULT(name, arguments, ((op_call){.id = OP_ID_##name, .size = op_area_bytes(area)}), \
+               area, 0, stream)                                                               \
     }
 
 #define LAUNCH(name, parameters, arguments, kernel_, values, stream)                            \
@@ -123,9 +154,9 @@ static op_kind kind_of(enum cudaMemcpyKind k)
         const op_rule *rule_ = SEEN(((op_call){.id = OP_ID_##name, .kernel = named_}), stream); \
         if (FAULTED(rule_)) return TRACED_AT(name, injected(rule_), 0, 0, stream, 1, named_);   \
         cudaError_t done_ = real(OUTER(REAL(name) arguments));                                  \
-        if (rule_ && rule_->action == OP_POISON && done_ == cudaSuccess)                        \
-            op_poison_argument(rule_, values, stream);                                          \
-        return TRACED_AT(name, done_, 0, 0, stream, rule_ != NULL, named_);                     \
+        int poisoned_ = rule_ && rule_->action == OP_POISON &&                                  \
+                        op_poison_argument(rule_, values, stream, (int)done_);                  \
+        return TRACED_AT(name, done_, 0, 0, stream, poisoned_, named_);                         \
     }
 
 #define CALL(name, parameters, arguments, stream) \

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,6 +28,8 @@ __thread op_within *op_within_now LOCAL;
 
 static op_rule rules[OP_MAX_RULES];
 static int nrules, wants_device, wants_site;
+static int of_program; /* the rules are not those of the command */
+static uint64_t theirs[OP_MAX_RULES];
 static uint64_t forgotten[OP_CALLS]; /* calls counted when the program last reset the counters */
 static uint32_t fitting[OP_CALLS];   /* bit of each rule that fits the call */
 static char budgeted[OP_CALLS];      /* one of them has a budget, and the call allocates */
@@ -44,7 +47,8 @@ static void note_interest(void)
     OP_WRITE(wants_device, device);
     OP_WRITE(wants_site, by_site);
     for (int id = 0; id < OP_CALLS; id++) {
-        int busy = observer != NULL || op_sweep_wants((op_id)id) || op_force_names((op_id)id);
+        /* a site's ordinal is that of a call's first execution: all are looked at, or none is */
+        int busy = observer != NULL || by_site;
         fitting[id] = 0;
         budgeted[id] = 0;
         for (int i = 0; i < nrules; i++) fitting[id] |= (uint32_t)OP_FITS(&rules[i], id) << i;
@@ -59,6 +63,7 @@ static void note_interest(void)
 /* Under the lock: where the matches of this process are counted. */
 static uint64_t *tally(void)
 {
+    if (of_program) return theirs;
     if (row) return row;
     uint64_t k = 1 + __atomic_fetch_add(&op_shared->rows_taken, 1, __ATOMIC_RELAXED);
     return row = k < OP_STATS_ROWS ? op_shared->matched[k] : spilled;
@@ -69,13 +74,18 @@ void op_rules_of_child(void)
     row = NULL;
 }
 
-static void spill(uint32_t which)
+static void spill(uint64_t *from, uint32_t which)
 {
     for (; which; which &= which - 1) {
         int i = __builtin_ctz(which);
-        __atomic_fetch_add(&op_shared->matched[0][i], spilled[i], __ATOMIC_RELAXED);
-        spilled[i] = 0;
+        uint64_t *to = of_program ? &op_shared->armed_matched : &op_shared->matched[0][i];
+        __atomic_fetch_add(to, from[i], __ATOMIC_RELAXED);
+        from[i] = 0;
     }
+}
+static uint64_t *acts_of(int rule)
+{
+    return of_program ? &op_shared->armed_fired : &op_shared->acted[rule];
 }
 
 int op_budget(uint64_t *budget, uint64_t *live)
@@ -125,8 +135,13 @@ static void act_here(const op_rule *r)
         }
     while (r->action == OP_HANG) pause();
     if (r->action == OP_CRASH) {
-        signal(SIGSEGV, SIG_DFL);
+        sigset_t set;
+        signal(SIGSEGV, SIG_DFL); /* it may be blocked, handled or ignored */
+        sigemptyset(&set);
+        sigaddset(&set, SIGSEGV);
+        pthread_sigmask(SIG_UNBLOCK, &set, NULL);
         raise(SIGSEGV);
+        abort();
     }
     pthread_setcancelstate(cancel, NULL);
 }
@@ -136,19 +151,18 @@ const op_rule *op_decided(op_call c, cudaStream_t stream, void *caller, void *fr
     static __thread op_rule acting;
     int device = device_number(); /* a call of the runtime: not under the lock */
     c.phase = op_said_phase;
-    c.site = *op_said_tag           ? op_said_tag
-             : !OP_READ(wants_site) ? ""
-             : c.kernel             ? c.kernel
-                                    : op_site_of(caller, frame);
+    c.site = !OP_READ(wants_site) ? "" : c.kernel ? c.kernel : op_site_of(caller, frame);
+    if (*op_said_tag) c.site = op_said_tag;
     pthread_mutex_lock(&op_lock);
     if (budgeted[c.id]) c.live = op_promised_or_live(&c);
     c.thread = op_thread_number();
     c.stream = op_stream_number(stream);
     c.device = device;
-    int k = op_decide(rules, fitting[c.id], tally(), &c);
-    if (row == spilled) spill(fitting[c.id]);
+    uint64_t *to = tally();
+    int k = op_decide(rules, fitting[c.id], to, &c);
+    if (to == spilled || to == theirs) spill(to, fitting[c.id]);
     if (k >= 0) {
-        __atomic_fetch_add(&op_shared->acted[k], 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(acts_of(k), 1, __ATOMIC_RELAXED);
         acting = rules[k];
     }
     if (budgeted[c.id] && !(k >= 0 && (acting.action == OP_OOM || acting.action == OP_CODE)))
@@ -175,19 +189,22 @@ const op_rule *op_decided(op_call c, cudaStream_t stream, void *caller, void *fr
     return &acting;
 }
 
-void op_not_acted(const op_rule *r)
+int op_not_acted(const op_rule *r)
 {
+    int first = 0;
     pthread_mutex_lock(&op_lock);
     for (int i = 0; i < nrules; i++)
         if (!strcmp(rules[i].text, r->text) && rules[i].acted) {
             rules[i].acted--;
-            __atomic_fetch_sub(&op_shared->acted[i], 1, __ATOMIC_RELAXED);
+            __atomic_fetch_sub(acts_of(i), 1, __ATOMIC_RELAXED);
+            first = !rules[i].told++;
             break;
         }
     pthread_mutex_unlock(&op_lock);
+    return first;
 }
 
-int op_rules_set(const char *text, char *error, size_t error_bytes)
+static int set_rules(const char *text, char *error, size_t error_bytes, int by_program)
 {
     static op_rule fresh[OP_MAX_RULES];
     OP_WITHIN;
@@ -196,10 +213,17 @@ int op_rules_set(const char *text, char *error, size_t error_bytes)
     if (n >= 0) {
         memcpy(rules, fresh, sizeof rules);
         nrules = n;
+        of_program = by_program;
         note_interest();
     }
     pthread_mutex_unlock(&op_lock);
+    if (by_program && n > 0) __atomic_fetch_add(&op_shared->armed, 1, __ATOMIC_RELAXED);
     return n;
+}
+
+int op_rules_set(const char *text, char *error, size_t error_bytes)
+{
+    return set_rules(text, error, error_bytes, 0);
 }
 
 /* ---- the control API ---- */
@@ -210,7 +234,7 @@ API int op_api_version(void)
 
 API int op_arm(const char *text, char *error, size_t error_bytes)
 {
-    return op_rules_set(text, error, error_bytes);
+    return set_rules(text, error, error_bytes, 1);
 }
 
 API void op_disarm(void)

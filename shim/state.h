@@ -1,6 +1,7 @@
 /* state.h - what the wrappers share: the lock, the armed rules, the decision on each call. */
 #ifndef OP_STATE_H
 #define OP_STATE_H
+#include "area.h"
 #include "stats.h"
 #include <cuda_runtime_api.h>
 #include <pthread.h>
@@ -48,6 +49,14 @@ static inline void op_leave(op_within *w)
     op_within within_ __attribute__((cleanup(op_leave))); \
     op_enter(&within_)
 
+/* Of this thread: its number, -1 before its first call; the stream that was numbered last. */
+extern __thread int op_thread_is LOCAL;
+extern __thread cudaStream_t op_stream_is LOCAL;
+
+/* Numbers of this thread and of a stream, by first use. */
+int op_thread_number(void);
+int op_stream_number(cudaStream_t s);
+
 /* What one thread may change while others look. */
 #define OP_READ(x)     __atomic_load_n(&(x), __ATOMIC_RELAXED)
 #define OP_WRITE(x, v) __atomic_store_n(&(x), v, __ATOMIC_RELAXED)
@@ -72,12 +81,21 @@ void *op_absent(const char *name);
     })
 #define OUTER(call) (call)
 
+/* Threads and streams are numbered by their first call, whether or not a rule looks at it: the
+ * numbers are the same with and without a trace, and whatever the rules say. */
+static inline void op_number_users(cudaStream_t stream)
+{
+    if (__builtin_expect(op_thread_is < 0, 0)) op_thread_number();
+    if (__builtin_expect(stream && stream != op_stream_is, 0)) op_stream_number(stream);
+}
+
 /* Counts the call. The rule that acts on it, a copy that lasts until the thread's next call; NULL:
  * none. Delays, hangs and crashes have happened when it returns. */
 const op_rule *op_decided(op_call call, cudaStream_t stream, void *caller, void *frame);
 #define SEEN(call, stream_)                                                                    \
     ({                                                                                         \
         const op_call c_ = call;                                                               \
+        op_number_users(stream_);                                                              \
         __atomic_fetch_add(&op_shared->calls[c_.id], 1, __ATOMIC_RELAXED);                     \
         if (__builtin_expect(!OP_READ(op_saw), 0)) op_first_call();                            \
         if (__builtin_expect(!OP_READ(*op_here), 0)) op_other_process();                       \
@@ -129,17 +147,26 @@ void op_names_free(void); /* nobody is in there, whatever the lock says */
 const char *op_kernel_name(const void *key);
 void op_learn_kernel(const void *key, const char *name);
 
-/* Of this thread: what the program said last; its number, and a stream's, by first use. */
+/* Of this thread: what the program said last. */
 extern __thread unsigned op_names_changed LOCAL;
 extern __thread char op_said_phase[24] LOCAL, op_said_tag[96] LOCAL;
-int op_thread_number(void);
-int op_stream_number(cudaStream_t s);
+/* A rule that acted could not do what it says: not counted as fired. 1: that is to be told, as it
+ * was not yet of this rule. */
+int op_not_acted(const op_rule *r);
 
-/* A rule that acted could not do what it says: not counted as fired. */
-void op_not_acted(const op_rule *r);
+/* The program's last error, which calls that we make for ourselves must leave as it is. */
+int op_error_before(void);
+void op_error_after(int before);
 
-/* ---- poison.c ---- */
-void op_poison_buffer(const op_rule *r, void *to, size_t bytes, int on_host, cudaStream_t stream);
-void op_poison_argument(const op_rule *r, void **values, cudaStream_t stream);
+/* ---- held.c: bytes of a row, before it is allocated; learns from what it was (the pitch) ---- */
+size_t op_pitched(size_t width);
+size_t op_pitch_seen(size_t width, size_t pitch);
+
+/* ---- poison.c: after a call that returned `result`; 1: something was poisoned ---- */
+int op_poison_area(const op_rule *r, op_area a, int on_host, cudaStream_t stream, int result);
+int op_poison_argument(const op_rule *r, void **values, cudaStream_t stream, int result);
+/* The direction that cudaMemcpyDefault finds. */
+op_kind op_direction(const void *to, const void *from);
+int op_capturing(cudaStream_t stream);
 
 #endif

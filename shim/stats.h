@@ -39,6 +39,8 @@ typedef struct op_stats {
     op_left left[2];                /* by whether the program's file uses CUDA */
     uint64_t calls[OP_CALLS];
     uint64_t acted[OP_MAX_RULES];
+    /* rules that programs armed in the place of the command's: how often, and what these did */
+    uint64_t armed, armed_matched, armed_fired;
     /* A row a process, which need not be added to atomically; row 0 is of those for which none was
      * left. */
     uint64_t rows_taken, matched[OP_STATS_ROWS][OP_MAX_RULES];

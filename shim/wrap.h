@@ -7,6 +7,12 @@
 
 #define FAULTED(r) ((r) && ((r)->action == OP_CODE || (r)->action == OP_OOM))
 
+/* Codes that kill the context: the driver has the runtime's numbers. */
+static inline int op_is_sticky(int code)
+{
+    return code == 700 || code == 702 || code == 710 || (code >= 714 && code <= 719);
+}
+
 /* The call is passed on: it comes from within another, or the context is dead. */
 #define PASS(name, arguments, dead)                  \
     if (OP_IS_WITHIN()) return REAL(name) arguments; \

@@ -34,7 +34,8 @@ CUresult cuMemAllocAsync(CUdeviceptr *p, size_t n, CUstream s)
     *p = 0x200000;
     return (CUresult)0;
 }
-static CUresult async_ptsz(CUdeviceptr *p, size_t n, CUstream s)
+CUresult cuMemAllocAsync_ptsz(CUdeviceptr *p, size_t n, CUstream s);
+CUresult cuMemAllocAsync_ptsz(CUdeviceptr *p, size_t n, CUstream s)
 {
     (void)n, (void)s;
     __atomic_fetch_add(&standin_calls, 1, __ATOMIC_RELAXED);
@@ -67,6 +68,15 @@ static CUresult release(CUmemGenericAllocationHandle h)
     created[h].bytes = 0;
     return CUDA_SUCCESS;
 }
+CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                        unsigned by, unsigned bz, unsigned shared, CUstream s, void **values,
+                        void **extra)
+{
+    (void)f, (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared, (void)s;
+    (void)values, (void)extra;
+    __atomic_fetch_add(&standin_calls, 1, __ATOMIC_RELAXED);
+    return CUDA_SUCCESS;
+}
 CUresult cuInit(unsigned flags)
 {
     __atomic_fetch_add(&standin_calls, 1, __ATOMIC_RELAXED);
@@ -90,7 +100,7 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **fn, int version, cuuint6
     if (!strcmp(symbol, "cuMemCreate")) p = (void *)create;
     if (!strcmp(symbol, "cuMemRelease")) p = (void *)release;
     if (!strcmp(symbol, "cuMemAllocAsync"))
-        p = flags & 2 ? (void *)async_ptsz : (void *)cuMemAllocAsync;
+        p = flags & 2 ? (void *)cuMemAllocAsync_ptsz : (void *)cuMemAllocAsync;
     if (!strcmp(symbol, "cuGetProcAddress"))
         p = version >= 12000 ? (void *)cuGetProcAddress_v2 : (void *)cuGetProcAddress;
     if (status) *status = p ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;

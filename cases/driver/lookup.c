@@ -78,6 +78,50 @@ START_TEST(every_way_to_an_allocation_is_the_shims)
 }
 END_TEST
 
+START_TEST(a_program_of_per_thread_streams_is_seen)
+{
+    CUresult (*async)(CUdeviceptr *, size_t, CUstream);
+    CUdeviceptr at = 0;
+    open_driver();
+    void *handle[] = {driver, RTLD_DEFAULT};
+    for (int i = 0; i < 2; i++) { /* what linking to it finds is what RTLD_DEFAULT does */
+        *(void **)&async = dlsym(handle[i], "cuMemAllocAsync_ptsz");
+        arm("cuMemAllocAsync nth=2 -> oom");
+        ck_assert_int_eq(async(&at, 8, NULL), 0);
+        ck_assert_uint_eq(at, 0x300000);
+        ck_assert_int_eq(async(&at, 8, NULL), 2);
+        ck_assert_int_eq((int)oomproof_fired(0), 1);
+    }
+}
+END_TEST
+
+START_TEST(a_code_that_kills_the_context_stays)
+{
+    lookup_2 *look = open_driver();
+    alloc_fn *get;
+    free_fn *give;
+    CUdeviceptr p = 0;
+    void *found;
+    CUresult (*launch)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                       unsigned, CUstream, void **, void **);
+    *(void **)&launch = dlsym(driver, "cuLaunchKernel");
+    look("cuMemAlloc", &found, 12000, 0, NULL);
+    *(void **)&get = found;
+    look("cuMemFree", &found, 12000, 0, NULL);
+    *(void **)&give = found;
+    arm("cuLaunchKernel nth=1 -> error(CUDA_ERROR_NOT_SUPPORTED)");
+    ck_assert_int_eq(launch(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), 801);
+    ck_assert_int_eq(get(&p, 1000), 0); /* this one does not */
+    arm("cuLaunchKernel nth=1 -> error(CUDA_ERROR_ILLEGAL_ADDRESS)");
+    ck_assert_int_eq(launch(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), 700);
+    int before = *calls;
+    ck_assert_int_eq(get(&p, 1000), 700);
+    ck_assert_int_eq(give(p), 700);
+    ck_assert_int_eq(launch(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), 700);
+    ck_assert_int_eq(*calls, before);
+}
+END_TEST
+
 START_TEST(other_prototypes_and_names_are_left_alone)
 {
     lookup_2 *look = open_driver();

@@ -29,6 +29,7 @@ int standin_last_error;
         standin_last_error = 2;                                      \
         return cudaErrorMemoryAllocation;                            \
     }
+#define PITCHED(name, parameters, ...)                      PLAIN(cudaError_t, name, parameters)
 #define PINNED(name, parameters, ...)                       PLAIN(cudaError_t, name, parameters)
 #define RELEASE(name, parameters, ...)                      PLAIN(cudaError_t, name, parameters)
 #define COPY(name, parameters, ...)                         PLAIN(cudaError_t, name, parameters)

@@ -105,13 +105,6 @@ void op_force_start(void)
     pthread_atfork(NULL, NULL, op_force_of_child);
 }
 
-int op_force_names(op_id id)
-{
-    for (int i = 0; i < nplaces; i++)
-        if (places[i].id == id) return 1;
-    return 0;
-}
-
 int op_force(const op_call *c, int *code)
 {
     place *p = find(c->id, c->site);

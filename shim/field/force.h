@@ -8,7 +8,6 @@
 extern int op_forcing; /* there is a list */
 void op_force_start(void);
 void op_force_of_child(void); /* the child of a fork: the failures are not for it */
-int op_force_names(op_id id); /* a call of the list */
 /* Counts c. 1: it is to fail, with *code. Under the shim's lock. */
 int op_force(const op_call *c, int *code);
 

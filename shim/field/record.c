@@ -71,7 +71,7 @@ static int read_options(int argc, char **argv, options *o)
         default: return 2;
         }
     if (!o->out) return op_usage("where to? Give -o FILE", "");
-    if (!o->s.faults && !o->finish) o->s.faults = getenv("OOMPROOF_FAULTS");
+    if (!o->s.faults && !o->finish) o->s.faults = op_rules_of_environment();
     if ((o->s.sim = op_device(o->device)) < 0)
         return op_usage("--device is sim, gpu or auto, not ", o->device);
     if (op_rules_given(&o->s.faults, rules) < 0) return 2;

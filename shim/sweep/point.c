@@ -122,12 +122,13 @@ void op_sweep_read(op_id id, const void *p, size_t bytes, cudaStream_t stream)
 {
     if (S.role != OP_REFERENCE || !op_sweep_in_step() || !fits_kind(OP_FAULT_NAN, id)) return;
     if ((bytes != 4 && bytes != 8) || !S.passed || S.passed > OP_POINTS) return;
+    op_point *at = &op_sweep->point[S.passed - 1];
+    int captured = op_capturing(stream); /* to wait for it would be the end of the capture */
     op_within within;
     op_enter(&within);
-    REAL(cudaStreamSynchronize)(stream);
+    if (!captured) REAL(cudaStreamSynchronize)(stream);
     op_leave(&within);
-    op_point *at = &op_sweep->point[S.passed - 1];
-    if (at->id == (int)id && !is_float(p, bytes)) at->kinds &= ~(1 << OP_FAULT_NAN);
+    if (at->id == (int)id && (captured || !is_float(p, bytes))) at->kinds &= ~(1 << OP_FAULT_NAN);
 }
 
 /* ---- a child of the walker, or of one that has its first fault ---- */
@@ -306,7 +307,7 @@ static int at_point(const op_call *c)
     if (S.budgeted) {
         if (!fits(OP_FAULT_OOM, c)) return 0;
         uint64_t live = op_live_bytes(), room = S.mine->budget - live;
-        return live > S.mine->budget || c->size > room || (c->size + 511) / 512 * 512 > room;
+        return live > S.mine->budget || op_rounded(c) > room;
     }
     int kinds = 0;
     for (int fault = 0; fault < OP_FAULTS; fault++) kinds |= fits(fault, c) << fault;
