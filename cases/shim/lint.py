@@ -13,7 +13,6 @@ HEADERS = (("cuda_runtime_api.h", "CUDARTAPI"), ("crt/device_functions.h", "CUDA
 # a pattern of whole names, with or without _ptsz and _ptds, then the reason
 LEFT_OUT = """
 api the argument of a macro
-cu[A-Z][A-Za-z0-9_]*_pt[sd][sz] of the driver, by that name: programs look them up by cuGetProcAddress, whose answers are wrapped
 __cudaGetKernel written by hand in runtime.c
 __cudaPushCallConfiguration keeps the shape of a launch
 cudaHostGet[A-Za-z]* asks
@@ -79,7 +78,7 @@ cudnn(RNN(Get|Set)|DropoutGet)[A-Za-z0-9_]* asks or describes
 cudnnBackend(Get|Set|Destroy)[A-Za-z]* asks, describes or gives back
 """
 
-ROW = re.compile(r"^(ALLOC|PINNED|RELEASE|COPY|SET|LAUNCH|CALL|BLAS|DNN|GEMM|DESCRIPTOR|DRIVER_[A-Z]+)"
+ROW = re.compile(r"^(ALLOC|PITCHED|PINNED|RELEASE|COPY|SET|LAUNCH|CALL|BLAS|DNN|GEMM|DESCRIPTOR|DRIVER_[A-Z]+)"
                  r"\(\s*(\w+),\s*(\w+)?", re.M)
 
 
