@@ -245,6 +245,29 @@ START_TEST(many_more_drawn_kernels)
 }
 END_TEST
 
+/* By those who looked for it. */
+START_TEST(what_once_differed_in_strips)
+{
+    static const char *const code[] = {
+        "ld.global.u32 %r5, [%at1+0x4]; cvt.u64.u32 %rd1, %r5;",
+        "st.global.u32 [%at4+0x4], %r2; ld.global.u64 %rd1, [%at4];",
+        "and.b32 %r5, %r2, 31; mul.wide.u32 %rd5, %r5, 8; sub.u64 %rd6, %at1, %at0; add.u64 %rd6, "
+        "%rd6, %rd5; ld.global.u64 %rd1, [%rd6+0x0];",
+        "mul.wide.u32 %rd1, %r1, -4;",
+        "mul.wide.s32 %rd1, %r1, -4;",
+        "mul.lo.u32 %r5, %r1, -4; cvt.u64.u32 %rd1, %r5;",
+        "mov.b64 %rd1, {%tid.x, %ntid.x};",
+        "mov.b64 %rd1, {%ntid.x, %r1};"};
+    for (size_t i = 0; i < sizeof code / sizeof *code; i++) {
+        vector v;
+        vector_make(&v, 64);
+        vector_run(&v, code[i]);
+        vector_free(&v);
+    }
+    ck_assert_uint_gt(vector_strips, 0);
+}
+END_TEST
+
 static const case_entry cases[] = {
 #include "strips_random.def"
 };

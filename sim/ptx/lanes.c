@@ -283,7 +283,10 @@ static int split(emit *e, const char *o, const char **name, const char **offset)
     while (*inside == ' ') inside++;
     for (size_t n = strlen(inside); n && inside[n - 1] == ' ';) inside[--n] = 0;
     *name = inside;
-    return strspn(*offset, "-0123456789 ") == strlen(*offset);
+    char *end;
+    strtoll(*offset, &end, 0); /* decimal or hexadecimal, as C reads it too */
+    while (*end == ' ') end++;
+    return end != *offset && !*end;
 }
 
 static const char *memory_operand(const stmt *s)

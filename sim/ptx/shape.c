@@ -57,6 +57,7 @@ shape strip_shape(const strip *v, const char *operand, int64_t *stride)
         *stride = 1;
         return RAMP;
     }
+    if (strstr(operand, "%tid.x")) return APART; /* among others, in braces */
     int alone = !strpbrk(operand, "{|,!");
     for (lane_reg *r; (r = next_reg(v, &at));) {
         if (r->shape == RAMP && !alone) return APART;
@@ -119,7 +120,7 @@ static int ramp(const strip *v, const stmt *s, int64_t *stride)
     else if (!strcmp(s->op, "mad") && has(s, "lo") && same && literal(s->arg[2], &k))
         *stride = (int64_t)((uint64_t)by[0] * (uint64_t)k) + by[2];
     else if (wider && !strcmp(s->op, "mul") && literal(s->arg[2], &k))
-        *stride = (int64_t)((uint64_t)by[0] * (uint64_t)k);
+        *stride = (int64_t)((uint64_t)by[0] * (uint64_t)(sign ? (int32_t)k : (int64_t)(uint32_t)k));
     else if (wider && !strcmp(s->op, "cvt"))
         *stride = by[0];
     /* a stride that no program means would make the guards overflow */

@@ -214,6 +214,8 @@ static void instruction(emit *e, const stmt *s, int at)
             e->strip->vectors++;
         else if (!memory || emit_lanes_check(e, s, at))
             each(e, s, !store);
+        else
+            refuse(e, "an address in strips");
         fprintf(buffer, " }");
     }
     fclose(buffer);
