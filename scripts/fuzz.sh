@@ -43,7 +43,7 @@ for target in "$@"; do
         fuzz trace seeds_trace 8192 ;;
     ptx)
         clang $flags -Isim -DSIM_PTX_VERSION='"fuzz"' -DSIM_SIMRT_H="\"$root/sim/simrt.h\"" \
-            -DSIM_PRELUDE_H="\"$root/sim/ptx/prelude.h\"" -DSIM_HALF_H="\"$root/sim/ptx/half.h\"" \
+            -DSIM_PRELUDE_H="\"$root/sim/ptx/prelude.h\"" -DSIM_HALF_H="\"$root/sim/ptx/half.h\"" -DSIM_LANES_H="\"$root/sim/ptx/lanes.h\"" \
             cases/fuzz/ptx.c $(ls sim/ptx/*.c | grep -v ptx2c.c) -o build/fuzz/fuzz_ptx
         fuzz ptx "$root/cases/fuzz/ptx" 6000 -dict="$root/cases/fuzz/ptx.dict" ;;
     fatbin)

@@ -7,6 +7,9 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 run() { "$@" >"$dir/log" 2>&1 || { cat "$dir/log"; echo "failed: $*"; exit 1; }; }
 run cmake --install "$build" --prefix "$dir/prefix"
+for library in cudart cublas cublasLt cudnn; do # one that lacks would be NVIDIA's, silently
+    find "$dir/prefix/lib/oomproof/sim" -name "lib$library.so.*" | grep -q . || { echo "lib$library is not installed"; exit 1; }
+done
 mkdir "$dir/examples"
 cp -r "$source/examples/swept-project" "$source/examples/bare-loop" "$dir/examples"
 # the CUDA runtime to link with: the simulated one has the same soname and versions as NVIDIA's
