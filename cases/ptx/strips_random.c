@@ -257,6 +257,8 @@ START_TEST(what_once_differed_in_strips)
         "mul.wide.s32 %rd1, %r1, -4;",
         "mul.lo.u32 %r5, %r1, -4; cvt.u64.u32 %rd1, %r5;",
         "mov.b64 %rd1, {%tid.x, %ntid.x};",
+        "add.u32 %r6, %r12, 0; add.u32 %r12, %r1, %r1; add.u32 %r5, %r6, %r12; cvt.u64.u32 %rd1, "
+        "%r6;",
         "mov.b64 %rd1, {%ntid.x, %r1};"};
     for (size_t i = 0; i < sizeof code / sizeof *code; i++) {
         vector v;

@@ -49,7 +49,9 @@ static void drop(void)
 static void at_exit(void)
 {
     if (!now.f || now.of != getpid()) return;
-    kill(-now.c.pid, SIGKILL);
+    char done[SIM_PATH + 8];
+    snprintf(done, sizeof done, "%s.done", now.c.made);
+    if (access(done, F_OK) != 0) kill(-now.c.pid, SIGKILL); /* else its number may be another's */
     drop();
 }
 

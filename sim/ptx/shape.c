@@ -339,6 +339,8 @@ strip *strip_make(const func *f)
         strip_free(v);
         return NULL;
     }
+    for (int i = 0; i < v->nreg; i++) /* 0 in all lanes where it is read before it is written */
+        if (strip_live(v, 0, i)) v->reg[i].shape = EVEN;
     find_shapes(v);
     return v;
 }
