@@ -279,7 +279,7 @@ START_TEST(a_piece_that_failed_leaves_no_trace_in_the_statistics)
     pt_norm_bias bias = r.result.bias;
     rig_run(&r,
             "cudaMalloc phase=forward times=3 -> oom; cudaMalloc phase=backward nth=4 -> oom;"
-            "cudaMalloc phase=backward skip=60 nth=1 -> oom",
+            "cudaMalloc phase=backward nth=61 -> oom",
             NULL);
     ck_assert_msg(r.status == PT_OK, "%s", r.error.message);
     ck_assert_int_eq(r.result.recover.splits_scene, 1);
