@@ -115,10 +115,8 @@ pt_status pt_device_close(pt_device *d)
 {
     pt_error first = *pt_error_last(); /* a failure before is the cause, and stays recorded */
     pt_status st = PT_OK;
-    if (d->mem) {
-        pt_mem_free(d, d->cublas_workspace);
-        st = first_of(st, pt_mem_close(d->mem), &first);
-    }
+    if (d->mem) pt_mem_free(d, d->cublas_workspace);
+    st = first_of(st, pt_mem_close(d->mem), &first);
     if (d->pinned && !d->unsettled) st = first_of(st, PT_CUDA(cudaFreeHost(d->pinned)), &first);
     if (d->cudnn) st = first_of(st, PT_CUDNN(cudnnDestroy(d->cudnn)), &first);
     if (d->cublas) st = first_of(st, PT_CUBLAS(cublasDestroy(d->cublas)), &first);
