@@ -37,6 +37,7 @@ static char *file_text(const char *path)
 int op_rules_given(const char **faults, op_rule *rules)
 {
     char error[256];
+    const char *from = *faults && **faults == '@' ? *faults + 1 : "--faults, OOMPROOF_FAULTS";
     if (*faults && !**faults) *faults = NULL;
     if (!*faults) return 0;
     if (**faults == '@' && !(*faults = file_text(*faults + 1))) return -1;
@@ -45,7 +46,6 @@ int op_rules_given(const char **faults, op_rule *rules)
         return -1;
     }
     int n = op_parse(*faults, rules, error, sizeof error);
-    if (n < 0)
-        fprintf(stderr, "oomproof: error: the rules (--faults, OOMPROOF_FAULTS): %s\n", error);
+    if (n < 0) fprintf(stderr, "oomproof: error: the rules (%s): %s\n", from, error);
     return n;
 }
