@@ -1,5 +1,6 @@
 /* command.c - `oomproof`: which of its commands is meant. */
 #include "launch.h"
+#include "rules.h"
 #include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -23,30 +24,38 @@ static const char help[] =
     "started "
     "(run)\n";
 
+static int dispatch(const char *command, int argc, char **argv)
+{
+    if (!strcmp(command, "run")) return op_run_command(argc, argv);
+    if (!strcmp(command, "sweep")) return op_sweep_command(argc, argv);
+    if (!strcmp(command, "record")) return op_record_command(argc, argv);
+    if (!strcmp(command, "replay")) return op_replay_command(argc, argv);
+    if (!strcmp(command, "reduce")) return op_reduce_command(argc, argv);
+    if (!strcmp(command, "import")) return op_import_command(argc, argv);
+    if (!strcmp(command, "report")) return op_report_command(argc, argv);
+    if (!strcmp(command, "trace")) return op_trace_command(argc, argv);
+    if (!strcmp(command, "calls")) return op_calls_command(argc, argv);
+    return op_doctor_command(argc, argv);
+}
+
 int main(int argc, char **argv)
 {
     const char *command = argc > 1 ? argv[1] : "";
     op_file_too_large_is_an_error();
     for (int fd = open("/dev/null", O_RDWR); fd >= 0 && fd <= 2;) fd = open("/dev/null", O_RDWR);
-    static const char *const names[] = {"run",    "sweep",  "record", "replay", "reduce",
-                                        "import", "report", "trace",  "calls",  "doctor"};
+    static const char *const names[] = {"run",    "sweep", "record", "replay", "reduce", "import",
+                                        "report", "trace", "calls",  "doctor", NULL};
     static char name[32];
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    for (size_t i = 0; names[i]; i++)
         if (!strcmp(command, names[i])) {
             snprintf(name, sizeof name, "oomproof %s", command);
             op_command_name = name;
         }
-    optind = 1;
-    if (!strcmp(command, "run")) return op_run_command(argc - 1, argv + 1);
-    if (!strcmp(command, "sweep")) return op_sweep_command(argc - 1, argv + 1);
-    if (!strcmp(command, "record")) return op_record_command(argc - 1, argv + 1);
-    if (!strcmp(command, "replay")) return op_replay_command(argc - 1, argv + 1);
-    if (!strcmp(command, "reduce")) return op_reduce_command(argc - 1, argv + 1);
-    if (!strcmp(command, "import")) return op_import_command(argc - 1, argv + 1);
-    if (!strcmp(command, "report")) return op_report_command(argc - 1, argv + 1);
-    if (!strcmp(command, "trace")) return op_trace_command(argc - 1, argv + 1);
-    if (!strcmp(command, "calls")) return op_calls_command(argc - 1, argv + 1);
-    if (!strcmp(command, "doctor")) return op_doctor_command(argc - 1, argv + 1);
+    if (*name) {
+        argv[1] = name; /* getopt's messages begin with it */
+        optind = 1;
+        return dispatch(command, argc - 1, argv + 1);
+    }
     if (!strcmp(command, "--version")) {
         puts("oomproof " OOMPROOF_VERSION);
         return 0;
@@ -55,8 +64,13 @@ int main(int argc, char **argv)
         fputs(help, stdout);
         return 0;
     }
-    return op_usage(*command ? "not a command of this version: "
-                             : "expected a command: run, sweep, record, replay, reduce, import, "
-                               "doctor, calls or trace",
-                    command);
+    if (!*command)
+        return op_usage("expected a command: run, sweep, record, replay, reduce, import, report, "
+                        "doctor, calls or trace",
+                        "");
+    fprintf(stderr,
+            "oomproof: error: not a command of this version: %s; did you mean %s? See oomproof "
+            "--help\n",
+            command, op_nearest(command, names));
+    return 2;
 }

@@ -315,7 +315,10 @@ static void examine(const char *path, char **command, const char *root, int sim)
     image f;
     struct stat st;
     if (!op_image_open(path, &f)) {
-        say(&blocked, "the file cannot be read", "check its permissions");
+        if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+            say(&blocked, "a folder; name the program in it", path);
+        else
+            say(&blocked, "the file cannot be read", "check its permissions");
         return;
     }
     if (f.n > 2 && !memcmp(f.p, "#!", 2)) {
@@ -377,7 +380,7 @@ int op_doctor_command(int argc, char **argv)
     while ((c = getopt_long(argc, argv, "+h", table, NULL)) != -1) switch (c) {
         case 'd': device = optarg; break;
         case 'h': fputs(op_doctor_help, stdout); return 0;
-        default: return 2;
+        default: return op_usage_option();
         }
     int sim = op_device(device);
     if (sim < 0) return op_usage("--device is sim, gpu or auto, not ", device);

@@ -46,7 +46,6 @@ int op_rules_given(const char **faults, op_rule *rules)
     const char *from = *faults;
     if (!from) return 0;
     if (*from == '@' && !(*faults = file_text(from + 1))) return -1;
-    if (!strncmp(*faults, "\xef\xbb\xbf", 3)) *faults += 3; /* an editor's mark for UTF-8 */
     if (strlen(*faults) > 100000) {
         op_usage("--faults: more than 100000 characters, which the environment does not hold", "");
         return -1;

@@ -18,6 +18,12 @@ int op_usage(const char *what, const char *value)
     return 2;
 }
 
+int op_usage_option(void)
+{
+    fprintf(stderr, "see %s --help\n", op_command_name);
+    return 2;
+}
+
 int op_device(const char *word)
 {
     if (!strcmp(word, "sim")) return 1;

@@ -25,6 +25,7 @@ void op_environment(const char *root, int sim, const char *memory, const char *f
 /* "oomproof: error: ..."; 2 */
 extern const char *op_command_name; /* as the user said it: "oomproof sweep" */
 int op_usage(const char *what, const char *value);
+int op_usage_option(void); /* after getopt has said which it does not know; 2 */
 
 int op_record_command(int argc, char **argv);
 int op_import_command(int argc, char **argv);

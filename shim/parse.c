@@ -55,11 +55,13 @@ typedef struct nearest {
 
 static void consider(nearest *n, const char *candidate)
 {
-    int d = distance(n->word, candidate);
+    size_t k = strlen(n->word); /* the beginning of a word is nearer than any other */
+    int begins = k >= 3 && !strncasecmp(n->word, candidate, k);
+    int d = begins ? 0 : distance(n->word, candidate);
     if (d < n->least) n->least = d, n->best = candidate;
 }
 
-static const char *nearest_of(const char *word, const char *const *words)
+const char *op_nearest(const char *word, const char *const *words)
 {
     nearest n = {word, NULL, 99};
     for (; *words; words++) consider(&n, *words);
@@ -170,13 +172,13 @@ static int value_of(parser *x, op_rule *r, const char *name, int op, const char 
     if (!strcmp(name, "kind")) {
         for (int i = 0; kinds[i]; i++)
             if (!strcmp(kinds[i], value)) r->kind = (op_kind)(i + 1);
-        return r->kind ? 0 : fail(x, at, "unknown kind", nearest_of(value, kinds));
+        return r->kind ? 0 : fail(x, at, "unknown kind", op_nearest(value, kinds));
     }
     if (!strcmp(name, "probability")) {
         r->has_probability = 1;
         return percent(value, &r->probability)
                    ? 0
-                   : fail(x, at, "a probability is from 0% to 100%", NULL);
+                   : fail(x, at, "a probability is from 0% to 100%, with its %", NULL);
     }
     if (!op_number(value, &v))
         return fail(x, at,
@@ -221,7 +223,7 @@ static int one_selector(parser *x, op_rule *r)
     const char *at = x->p;
     if (take(x, name, sizeof name, "<>= \t\n;")) return -1;
     if (!is_one_of(name, selectors))
-        return fail(x, at, "unknown selector", nearest_of(name, selectors));
+        return fail(x, at, "unknown selector", op_nearest(name, selectors));
     for (int i = 0; selectors[i]; i++)
         if (!strcmp(name, selectors[i])) {
             if (r->said >> i & 1) return fail(x, at, "this selector was there before", NULL);
@@ -234,7 +236,10 @@ static int one_selector(parser *x, op_rule *r)
         x->p++;
     }
     if (op != '=' && strcmp(name, "size") && !(op == 'g' && !strcmp(name, "nth")))
-        return fail(x, at, "only size and nth are compared", NULL);
+        return fail(x, at,
+                    strcmp(name, "nth") ? "only size and nth are compared"
+                                        : "nth is compared by = and >= only, as nth>=4",
+                    NULL);
     at = x->p;
     return take(x, value, sizeof value, " \t\n;") ? -1 : value_of(x, r, name, op, value, at);
 }
@@ -248,7 +253,7 @@ static int shape(parser *x, op_rule *r, char *in, const char *at)
     char *eq = strchr(in, '='), *end;
     if (!eq) return fail(x, at, "shape needs a change like ldc=m-1 or n=-1", NULL);
     *eq = 0;
-    if (!is_one_of(in, fields)) return fail(x, at, "unknown dimension", nearest_of(in, fields));
+    if (!is_one_of(in, fields)) return fail(x, at, "unknown dimension", op_nearest(in, fields));
     strcpy(r->field, in);
     char *v = eq + 1;
     if (*v && strchr("mnk", *v)) r->base[0] = *v++;
@@ -281,6 +286,9 @@ static int poison(parser *x, op_rule *r, char *in, const char *at)
 static int code(parser *x, op_rule *r, const char *in, const char *at)
 {
     int n;
+    if (!*in || *in == '-')
+        return fail(x, at, "expected a code: a name like cudaErrorMemoryAllocation, or its number",
+                    NULL);
     if (small_number(in, &n) && n == 0) return fail(x, at, "0 is success, which is no fault", NULL);
     if (small_number(in, &n)) {
         r->code = n;
@@ -309,7 +317,7 @@ static int one_fault(parser *x, op_rule *r)
         if (*x->p != ')') return fail(x, x->p, "expected )", NULL);
         x->p++;
     }
-    if (!is_one_of(name, faults)) return fail(x, at, "unknown fault", nearest_of(name, faults));
+    if (!is_one_of(name, faults)) return fail(x, at, "unknown fault", op_nearest(name, faults));
     if (!strcmp(name, "oom") || !strcmp(name, "hang") || !strcmp(name, "crash")) {
         r->action = *name == 'o' ? OP_OOM : *name == 'h' ? OP_HANG : OP_CRASH;
         return arguments ? fail(x, at, "this fault has no arguments", NULL) : 0;
@@ -356,6 +364,11 @@ static int reachable(parser *x, op_rule *r, const char *start)
         {"stream", "stream= selects calls of the runtime that are given a stream, which this call "
                    "is not"},
         {"budget", "budget= selects allocations of device memory, which this call is not"}};
+    static const char *const code_of[] = {
+        "a code of the CUDA runtime, which this call cannot return",
+        "a code of cuBLAS, which this call cannot return",
+        "a code of cuDNN, which this call cannot return",
+        "a code of the CUDA driver, which this call cannot return"};
     if (op_fit(r)) return 0;
     const char *lacking = op_lacking(r);
     for (size_t i = 0; lacking && i < sizeof of / sizeof *of; i++)
@@ -364,7 +377,7 @@ static int reachable(parser *x, op_rule *r, const char *start)
         if (op_named(r->call, &op_table[i]))
             return fail(x, start,
                         r->action == OP_OOM     ? "this call cannot run out of memory"
-                        : r->action == OP_CODE  ? "this call cannot return a code of that API"
+                        : r->action == OP_CODE  ? code_of[r->code_lib]
                         : r->action == OP_SHAPE ? "this call has no such dimension"
                                                 : "this call has no result to poison (of a launch, "
                                                   "say which: arg=N)",
@@ -417,13 +430,15 @@ static int one_rule(parser *x, op_rule *r)
     return reachable(x, r, start);
 }
 
+_Static_assert(OP_MAX_RULES == 32, "the message below says so");
 int op_parse(const char *text, op_rule *out, char *error, size_t error_bytes)
 {
+    if (!strncmp(text, "\xef\xbb\xbf", 3)) text += 3; /* of an editor: a mark of byte order */
     parser x = {text, text, error, error_bytes};
     for (int n = 0;; n++) {
         while (*x.p && strchr(" \t\r\n;#", *x.p)) x.p += *x.p == '#' ? strcspn(x.p, "\n") : 1;
         if (!*x.p) return n;
-        if (n == OP_MAX_RULES) return fail(&x, x.p, "too many rules", NULL);
+        if (n == OP_MAX_RULES) return fail(&x, x.p, "there may be 32 rules", NULL);
         if (one_rule(&x, &out[n])) return -1;
     }
 }

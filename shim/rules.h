@@ -69,6 +69,8 @@ static inline uint64_t op_rounded(const op_call *c)
 
 /* A count or a size ("64MiB"); 0: not one, or more than 64 bits hold. */
 int op_number(const char *s, uint64_t *out);
+/* Of a list that NULL ends, the word that was meant. */
+const char *op_nearest(const char *word, const char *const *words);
 /* Number of rules, or -1 with "line L column C: ..." in error. */
 int op_parse(const char *text, op_rule *out, char *error, size_t error_bytes);
 /* Of a command line: *faults is words, @FILE, or NULL for none, and becomes the words (of a file

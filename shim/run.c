@@ -75,7 +75,7 @@ static int read_options(int argc, char **argv, options *o)
         case 'T': timeout = optarg; break;
         case 'j': o->json = optarg; break;
         case 'h': fputs(op_run_help, stdout); return -1;
-        default: return 2;
+        default: return op_usage_option();
         }
     if ((o->sim = op_device(o->device)) < 0)
         return op_usage("--device is sim, gpu or auto, not ", o->device);
@@ -253,7 +253,9 @@ static void start(const options *o, const char *root, const char *stats_path)
     execvp(o->command[0], o->command);
     fprintf(stderr, "oomproof: error: %s cannot be started: %s; %s\n", o->command[0],
             strerror(errno),
-            errno == EACCES              ? "is it a program, and executable (chmod +x)?"
+            errno == EACCES ? "is it a program, and executable (chmod +x)?"
+            : errno == ENOENT && access(o->command[0], F_OK) == 0
+                ? "the file is there, but not the interpreter after its #!, or its loader"
             : errno == ENOEXEC           ? "a script begins with #! and its interpreter"
             : strchr(o->command[0], '/') ? "check the path"
                                          : "it is in no folder of PATH: give its path");

@@ -26,7 +26,7 @@ expect 2 "this call cannot run out of memory" sim --faults 'cudaFree -> oom' -- 
 expect 2 "this call has no such dimension" sim --faults 'cudaMalloc -> shape(ldc=m-1)' -- true
 expect 2 "no result to poison" sim --faults 'cudaMalloc -> poison(nan)' -- true
 expect 2 "no result to poison" sim --faults 'cudaLaunchKernel -> poison(nan)' -- true
-expect 2 "cannot return a code of that API" sim --faults 'cudaMalloc -> status(CUDNN_STATUS_BAD_PARAM)' -- true
+expect 2 "a code of cuDNN, which this call cannot return" sim --faults 'cudaMalloc -> status(CUDNN_STATUS_BAD_PARAM)' -- true
 expect 2 "did you mean cudaErrorIllegalAddress?" sim --faults 'cudaMalloc -> status(cudaErrorIlegalAddress)' -- true
 expect 2 "success is not an error" sim --faults 'cudnn* -> status(CUDNN_STATUS_SUCCESS)' -- true
 expect 2 "unknown error code" sim --faults 'cudaMalloc -> status(99999999999)' -- true

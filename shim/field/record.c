@@ -68,7 +68,7 @@ static int read_options(int argc, char **argv, options *o)
         case '1': o->s.first = 1; break;
         case 'F': o->finish = optarg; break;
         case 'h': fputs(op_record_help, stdout); return -1;
-        default: return 2;
+        default: return op_usage_option();
         }
     if (!o->out) return op_usage("where to? Give -o FILE", "");
     if (!o->s.faults && !o->finish) o->s.faults = op_rules_of_environment();

@@ -242,7 +242,7 @@ static int read_options(int argc, char **argv, job *j)
             j->model = (op_model_kind)c;
             break;
         case 'h': fputs(op_reduce_help, stdout); return -1;
-        default: return 2;
+        default: return op_usage_option();
         }
     if (!j->file) return op_usage("which recording? Give its file", "");
     if (!j->out) return op_usage("where to? Give -o FILE", "");

@@ -244,7 +244,7 @@ int op_sweep_read_options(int argc, char **argv, op_sweep_options *o)
             else if (c >= O_FAULT)
                 o->kinds |= 1 << (c - O_FAULT);
             else
-                return 2;
+                return op_usage_option();
         }
     o->seed = (uint64_t)seed;
     if (o->then && !o->point)

@@ -30,13 +30,14 @@ enum { PLAIN, CSV, JSON };
 static void text(const char *s, int form)
 {
     if (form == JSON) op_json_text(stdout, s);
+    int quoted = form == CSV && strpbrk(s, ",\""); /* RFC 4180 */
+    if (quoted) putchar('"');
     for (; *s && form != JSON; s++) {
         unsigned char c = (unsigned char)*s;
-        if (form == CSV && (c == '"' || c == ','))
-            putchar('_');
-        else
-            putchar(c < 0x20 || c > 0x7e ? '?' : c);
+        if (quoted && c == '"') putchar('"');
+        putchar(c < 0x20 || c > 0x7e ? '?' : c);
     }
+    if (quoted) putchar('"');
 }
 
 static void step(const op_step_event *e, int form)
@@ -102,15 +103,17 @@ int op_trace_command(int argc, char **argv)
             fputs(op_trace_help, stdout);
             return 0;
         }
-        if (c != CSV && c != JSON) return 2;
+        if (c != CSV && c != JSON) return op_usage_option();
         form = c;
     }
     if (optind + 1 != argc) return op_usage("expected one trace", "");
     const char *path = argv[optind];
+    static const char how[] = "; oomproof run --trace FILE writes one\n";
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-        fprintf(stderr, "oomproof: error: %s: %s\n", path,
+        fprintf(stderr, "oomproof: error: %s: %s", path,
                 fd < 0 ? strerror(errno) : "not a regular file");
+        fputs(how, stderr);
         return 2;
     }
     size_t n = (size_t)st.st_size;
@@ -118,11 +121,11 @@ int op_trace_command(int argc, char **argv)
     close(fd);
     op_trace *t = p != MAP_FAILED ? op_trace_open(p, n, error, sizeof error) : NULL;
     if (!t) {
-        fprintf(stderr, "oomproof: error: %s: %s%s\n", path,
+        fprintf(stderr, "oomproof: error: %s: %s%s", path,
                 p == MAP_FAILED ? strerror(errno) : error,
                 p != MAP_FAILED && n > 8 && !memcmp(p, "{\"oomt\":", 8)
-                    ? "; it is a recording: oomproof replay FILE shows its failures"
-                    : "");
+                    ? "; it is a recording: oomproof replay FILE shows its failures\n"
+                    : how);
         return 2;
     }
     if (form == CSV) puts("seconds,thread,stream,call,bytes,pointer,result,injected,phase,site");

@@ -1,0 +1,43 @@
+# messages.sh - what somebody does wrong the first time is told with what would be right
+. "$(dirname "$0")/lib.sh"
+d=$(mktemp -d) || exit 7
+trap 'rm -rf "$out" "$d"' EXIT
+rule() { text=$1; rule=$2; expect 2 "$text" sim --faults "$rule" -- true; }
+rule "did you mean probability?" 'cudaMalloc prob=5% -> oom'
+rule "from 0% to 100%, with its %" 'cudaMalloc probability=5 -> oom'
+rule "nth is compared by = and >= only, as nth>=4" 'cudaMalloc nth>3 -> oom'
+rule "nth is compared by = and >= only" 'cudaMalloc nth<=3 -> oom'
+rule "only size and nth are compared" 'cudaMalloc skip>3 -> oom'
+rule "expected a code: a name like cudaErrorMemoryAllocation, or its number" 'cudaMalloc -> status()'
+rule "expected a code: a name like" 'cudaMalloc -> error(-1)'
+rule "a code of cuDNN, which this call cannot return" 'cudaMalloc -> status(CUDNN_STATUS_BAD_PARAM)'
+rule "a code of cuBLAS, which" 'cudnnCreate -> status(CUBLAS_STATUS_ALLOC_FAILED)'
+yes 'cudaMalloc nth=9 -> oom' | head -33 >"$d/many"
+expect 2 "the rules in $d/many: line 33 column 1: there may be 32 rules" sim --faults "@$d/many" -- true
+printf '\357\273\277cudaMalloc nth=1 -> oom\n' >"$d/bom"
+expect 4 "rule 1 'cudaMalloc nth=1 -> oom' matched 0" sim --faults "@$d/bom" -- true
+
+# commands and options
+expect 2 "not a command of this version: runn; did you mean run?" "$bin/oomproof" runn
+expect 2 "report" "$bin/oomproof"
+for command in run doctor record replay reduce trace sweep; do
+    expect 2 "oomproof $command: unrecognized option '--tiemout'" "$bin/oomproof" $command --tiemout 9
+    grep -qF "oomproof $command --help" "$out" || { echo "$command: no word of --help"; bad=1; }
+done
+
+# files
+printf '#!/nowhere/interpreter\n' >"$d/script" && chmod +x "$d/script"
+expect 127 "is there, but not the interpreter after its #!, or its loader" sim -- "$d/script"
+expect 127 "check the path" sim -- "$d/none"
+expect 4 "a folder; name the program in it" "$bin/oomproof" doctor --device sim -- "$d"
+: >"$d/empty"
+expect 2 "oomproof run --trace FILE writes one" "$bin/oomproof" trace "$d/empty"
+expect 2 "oomproof run --trace FILE writes one" "$bin/oomproof" trace "$d/none"
+
+# a site is the same in CSV, whatever is in it
+call='import ctypes; l = ctypes.CDLL(None); ctypes.CDLL("libcudart.so.13"); l.op_tag(b"a,b\"c"); l.cudaMalloc(ctypes.byref(ctypes.c_void_p()), 512)'
+expect 0 "1 calls intercepted" sim --trace "$d/t" -- python3 -c "$call"
+"$bin/oomproof" trace "$d/t" --csv >"$d/csv"
+python3 -c 'import csv, sys; sys.exit(list(csv.DictReader(open(sys.argv[1])))[0]["site"] != "a,b\"c")' "$d/csv" ||
+    { echo "not the site in CSV:"; cat "$d/csv"; bad=1; }
+exit $bad
