@@ -69,7 +69,7 @@ int op_first_to_ask(const char *path)
 
 static void fork_lock(void)
 {
-    pthread_mutex_lock(&op_lock);
+    op_gate_enter(&op_lock);
     op_live_hold();
     op_site_hold();
     op_names_hold();
@@ -79,7 +79,7 @@ static void fork_unlock(void)
     op_names_let_go();
     op_site_let_go();
     op_live_let_go();
-    pthread_mutex_unlock(&op_lock);
+    op_gate_leave(&op_lock);
 }
 static void fork_child(void)
 {

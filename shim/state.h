@@ -2,6 +2,7 @@
 #ifndef OP_STATE_H
 #define OP_STATE_H
 #include "area.h"
+#include "gate.h"
 #include "stats.h"
 #include <cuda_runtime_api.h>
 #include <pthread.h>
@@ -9,7 +10,7 @@
 #define API   __attribute__((visibility("default")))
 #define LOCAL __attribute__((tls_model("initial-exec")))
 
-extern pthread_mutex_t op_lock;
+extern op_gate op_lock;
 extern op_stats *op_shared;
 extern int op_sticky;                /* the runtime's code that every call returns from now on */
 extern __thread int op_inside LOCAL; /* within a real call: only the outermost counts */
@@ -62,15 +63,19 @@ static inline void op_number_users(cudaStream_t stream)
 
 /* Counts the call. The rule that acts on it, a copy that lasts until the thread's next call; NULL:
  * none. Delays, hangs and crashes have happened when it returns. */
-const op_rule *op_decided(op_call call, cudaStream_t stream, void *caller, void *frame);
-#define SEEN(call, stream_)                                                                    \
-    ({                                                                                         \
-        const op_call c_ = call;                                                               \
-        op_number_users(stream_);                                                              \
-        __atomic_fetch_add(&op_shared->calls[c_.id], 1, __ATOMIC_RELAXED);                     \
-        __builtin_expect(OP_READ(op_busy[c_.id]), 0)                                           \
-            ? op_decided(c_, stream_, __builtin_return_address(0), __builtin_frame_address(0)) \
-            : NULL;                                                                            \
+const op_rule *op_decided(op_call *call, cudaStream_t stream, void *caller, void *frame);
+/* call is evaluated twice: first for its id, which is constant */
+#define SEEN(call, stream_)                                                                        \
+    ({                                                                                             \
+        __atomic_fetch_add(&op_shared->calls[(call).id], 1, __ATOMIC_RELAXED);                     \
+        op_number_users(stream_);                                                                  \
+        const op_rule *acts_ = NULL;                                                               \
+        if (__builtin_expect(OP_READ(op_busy[(call).id]), 0)) {                                    \
+            op_call c_ = call;                                                                     \
+            acts_ =                                                                                \
+                op_decided(&c_, stream_, __builtin_return_address(0), __builtin_frame_address(0)); \
+        }                                                                                          \
+        acts_;                                                                                     \
     })
 
 /* ---- start.c ---- */
