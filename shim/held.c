@@ -45,21 +45,21 @@ uint64_t op_promised_or_live(const op_call *c)
 static uint64_t add(op_live *l, void *p, uint64_t bytes)
 {
     if (!op_awaited) return op_live_add(l, p, bytes);
-    pthread_mutex_lock(&op_lock);
+    op_gate_enter(&op_lock);
     uint64_t number = op_live_add(l, p, bytes);
     promised[awaited_driver] -= op_awaited;
     op_awaited = 0;
-    pthread_mutex_unlock(&op_lock);
+    op_gate_leave(&op_lock);
     return number;
 }
 
 uint64_t op_not_allocated(void)
 {
     if (!op_awaited) return 0;
-    pthread_mutex_lock(&op_lock);
+    op_gate_enter(&op_lock);
     promised[awaited_driver] -= op_awaited;
     op_awaited = 0;
-    pthread_mutex_unlock(&op_lock);
+    op_gate_leave(&op_lock);
     return 0;
 }
 

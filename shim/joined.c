@@ -16,7 +16,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-int op_saw;
+int op_joined;
+static int saw; /* a call of this process came by */
 static char file[4096];
 static int why_not;   /* the counters could not be opened: errno */
 static uint8_t *mine; /* in op_shared->image; NULL: there is no run */
@@ -93,7 +94,18 @@ void op_join_ends(void)
 }
 
 /* ---- the start ---- */
-void op_join(void)
+/* What libraries that start before us have called. */
+static void take_over(const op_stats *before)
+{
+    for (int id = 0; id < OP_CALLS; id++) {
+        uint64_t n = OP_READ(before->calls[0][id]);
+        if (!n) continue;
+        __atomic_fetch_add(&op_shared->calls[0][id], n, __ATOMIC_RELAXED);
+        note(OP_I_SEEN);
+    }
+}
+
+static void join(void)
 {
     const char *path = getenv("OOMPROOF_STATS");
     if (!path || !*path) return;
@@ -104,6 +116,7 @@ void op_join(void)
     why_not = p == MAP_FAILED ? errno : 0;
     if (fd >= 0) close(fd);
     if (p == MAP_FAILED) return;
+    const op_stats *before = op_shared;
     op_shared = p;
     uint64_t k = 1 + __atomic_fetch_add(&op_shared->images_taken, 1, __ATOMIC_RELAXED);
     mine = &op_shared->image[k < OP_STATS_IMAGES ? k : 0];
@@ -111,11 +124,18 @@ void op_join(void)
     int runtime = 0;
     dl_iterate_phdr(is_runtime, &runtime);
     note(of_code(op_device_code("/proc/self/exe")) | (runtime ? OP_I_RUNTIME : 0));
+    take_over(before);
+}
+
+void op_join(void)
+{
+    join();
+    OP_WRITE(op_joined, 1);
 }
 
 void op_first_call(void)
 {
-    if (__atomic_exchange_n(&op_saw, 1, __ATOMIC_RELAXED)) return;
+    if (!OP_READ(op_joined) || __atomic_exchange_n(&saw, 1, __ATOMIC_RELAXED)) return;
     note(OP_I_SEEN);
     if (!why_not) return;
     fprintf(stderr,

@@ -107,10 +107,11 @@ static totals total(const op_stats *s, int nrules)
     totals t = {0};
     for (int i = 0; i < nrules; i++) t.fired += s->acted[i] > 0, t.unfired += !s->acted[i];
     for (int id = 0; id < OP_CALLS; id++) {
-        t.calls += s->calls[id];
-        if (op_table[id].flags & OP_F_ALLOC) t.allocations += s->calls[id];
-        if (op_table[id].flags & OP_F_LAUNCH) t.launches += s->calls[id];
-        if (op_table[id].lib != OP_CUDA) t.library += s->calls[id];
+        const uint64_t n = op_stats_calls(s, id);
+        t.calls += n;
+        if (op_table[id].flags & OP_F_ALLOC) t.allocations += n;
+        if (op_table[id].flags & OP_F_LAUNCH) t.launches += n;
+        if (op_table[id].lib != OP_CUDA) t.library += n;
     }
     return t;
 }
@@ -158,9 +159,9 @@ static int write_json(const op_stats *s, const options *o, int code)
             (unsigned long long)t.allocations, (unsigned long long)t.launches,
             (unsigned long long)t.library, (unsigned long long)s->trace_lost);
         for (int id = 0, n = 0; id < OP_CALLS; id++)
-            if (s->calls[id])
+            if (op_stats_calls(s, id))
                 fprintf(f, "%s\"%s\":%llu", n++ ? "," : "", op_table[id].name,
-                        (unsigned long long)s->calls[id]);
+                        (unsigned long long)op_stats_calls(s, id));
         fputs("},\"rules\":[", f);
         for (int i = 0; i < o->nrules; i++) {
             fprintf(f, "%s{\"rule\":\"", i ? "," : "");

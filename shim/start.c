@@ -68,7 +68,7 @@ int op_first_to_ask(const char *path)
 
 static void fork_lock(void)
 {
-    pthread_mutex_lock(&op_lock);
+    op_gate_enter(&op_lock);
     op_live_hold();
     op_site_hold();
     op_names_hold();
@@ -78,11 +78,12 @@ static void fork_unlock(void)
     op_names_let_go();
     op_site_let_go();
     op_live_let_go();
-    pthread_mutex_unlock(&op_lock);
+    op_gate_leave(&op_lock);
 }
 static void fork_child(void)
 {
     op_rules_of_child();
+    op_count_of_child();
     fork_unlock();
     OP_WRITE(*op_here, 1);
 }
@@ -110,11 +111,12 @@ static void watch_for_children(void)
 void op_other_process(void)
 {
     OP_WRITE(*op_here, 1);
-    op_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    op_gate_leave(&op_lock);
     op_live_let_go();
     op_site_free();
     op_names_free();
     op_rules_of_child();
+    op_count_of_child();
     op_trace_other_process();
     op_force_of_child();
 }

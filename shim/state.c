@@ -18,7 +18,7 @@
 /* the functions of the control API are declared weak, for programs, in oomproof.h */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
-pthread_mutex_t op_lock = PTHREAD_MUTEX_INITIALIZER;
+op_gate op_lock;
 static op_stats own;
 op_stats *op_shared = &own;
 static uint64_t spilled[OP_MAX_RULES];
@@ -91,14 +91,14 @@ static uint64_t *acts_of(int rule)
 int op_budget(uint64_t *budget, uint64_t *live)
 {
     int found = 0;
-    pthread_mutex_lock(&op_lock);
+    op_gate_enter(&op_lock);
     *live = op_live_now(&op_runtime_live);
     for (int i = 0; i < nrules; i++) {
         if (!rules[i].has_budget || (found && rules[i].budget >= *budget)) continue;
         *budget = rules[i].budget;
         found = 1;
     }
-    pthread_mutex_unlock(&op_lock);
+    op_gate_leave(&op_lock);
     return found;
 }
 
@@ -125,6 +125,11 @@ static int device_number(void)
     return d;
 }
 
+static uint64_t calls_of(op_id id)
+{
+    return op_counted(id) - OP_READ(forgotten[id]);
+}
+
 static void act_here(const op_rule *r)
 {
     struct timespec t = {r->value / 1000, r->value % 1000 * 1000000};
@@ -146,42 +151,41 @@ static void act_here(const op_rule *r)
     pthread_setcancelstate(cancel, NULL);
 }
 
-const op_rule *op_decided(op_call c, cudaStream_t stream, void *caller, void *frame)
+const op_rule *op_decided(op_call *c, cudaStream_t stream, void *caller, void *frame)
 {
-    static __thread op_rule acting;
+    static __thread op_rule acting LOCAL;
     int device = device_number(); /* a call of the runtime: not under the lock */
-    c.phase = op_said_phase;
-    c.site = !OP_READ(wants_site) ? "" : c.kernel ? c.kernel : op_site_of(caller, frame);
-    if (*op_said_tag) c.site = op_said_tag;
-    pthread_mutex_lock(&op_lock);
-    if (budgeted[c.id]) c.live = op_promised_or_live(&c);
-    c.thread = op_thread_number();
-    c.stream = op_stream_number(stream);
-    c.device = device;
+    c->phase = op_said_phase;
+    c->site = !OP_READ(wants_site) ? "" : c->kernel ? c->kernel : op_site_of(caller, frame);
+    if (*op_said_tag) c->site = op_said_tag;
+    op_gate_enter(&op_lock);
+    if (budgeted[c->id]) c->live = op_promised_or_live(c);
+    c->thread = op_thread_number();
+    c->stream = stream ? op_stream_number(stream) : 0;
+    c->device = device;
     uint64_t *to = tally();
-    int k = op_decide(rules, fitting[c.id], to, &c);
-    if (to == spilled || to == theirs) spill(to, fitting[c.id]);
+    int k = op_decide(rules, fitting[c->id], to, c);
+    if (to == spilled || to == theirs) spill(to, fitting[c->id]);
     if (k >= 0) {
         __atomic_fetch_add(acts_of(k), 1, __ATOMIC_RELAXED);
         acting = rules[k];
     }
-    if (budgeted[c.id] && !(k >= 0 && (acting.action == OP_OOM || acting.action == OP_CODE)))
-        op_promise(&c);
-    int code = 0, forced = op_forcing && op_force(&c, &code) && k < 0;
+    if (budgeted[c->id] && !(k >= 0 && (acting.action == OP_OOM || acting.action == OP_CODE)))
+        op_promise(c);
+    int code = 0, forced = op_forcing && op_force(c, &code) && k < 0;
     void (*fn)(const char *, uint64_t, void *) = observer;
     void *user = observer_user;
-    pthread_mutex_unlock(&op_lock);
-    if (fn)
-        fn(op_table[c.id].name, OP_READ(op_shared->calls[c.id]) - OP_READ(forgotten[c.id]), user);
+    op_gate_leave(&op_lock);
+    if (fn) fn(op_table[c->id].name, calls_of(c->id), user);
     if (forced) {
         op_not_allocated();
-        acting = (op_rule){.action = code == 2 && op_table[c.id].lib == OP_CUDA ? OP_OOM : OP_CODE,
+        acting = (op_rule){.action = code == 2 && op_table[c->id].lib == OP_CUDA ? OP_OOM : OP_CODE,
                            .code = code};
         return &acting;
     }
-    if (k < 0 && op_sweep_wants(c.id) && op_sweep_point(&c)) {
+    if (k < 0 && op_sweep_wants(c->id) && op_sweep_point(c)) {
         op_not_allocated();
-        op_sweep_rule(&c, &acting);
+        op_sweep_rule(c, &acting);
         return &acting;
     }
     if (k < 0) return NULL;
@@ -192,7 +196,7 @@ const op_rule *op_decided(op_call c, cudaStream_t stream, void *caller, void *fr
 int op_not_acted(const op_rule *r)
 {
     int first = 0;
-    pthread_mutex_lock(&op_lock);
+    op_gate_enter(&op_lock);
     for (int i = 0; i < nrules; i++)
         if (!strcmp(rules[i].text, r->text) && rules[i].acted) {
             rules[i].acted--;
@@ -200,7 +204,7 @@ int op_not_acted(const op_rule *r)
             first = !rules[i].told++;
             break;
         }
-    pthread_mutex_unlock(&op_lock);
+    op_gate_leave(&op_lock);
     return first;
 }
 
@@ -208,7 +212,7 @@ static int set_rules(const char *text, char *error, size_t error_bytes, int by_p
 {
     static op_rule fresh[OP_MAX_RULES];
     OP_WITHIN;
-    pthread_mutex_lock(&op_lock);
+    op_gate_enter(&op_lock);
     int n = op_parse(text ? text : "", fresh, error, error_bytes);
     if (n >= 0) {
         memcpy(rules, fresh, sizeof rules);
@@ -216,7 +220,7 @@ static int set_rules(const char *text, char *error, size_t error_bytes, int by_p
         of_program = by_program;
         note_interest();
     }
-    pthread_mutex_unlock(&op_lock);
+    op_gate_leave(&op_lock);
     if (by_program && n > 0) __atomic_fetch_add(&op_shared->armed, 1, __ATOMIC_RELAXED);
     return n;
 }
@@ -239,18 +243,18 @@ API int op_arm(const char *text, char *error, size_t error_bytes)
 
 API void op_disarm(void)
 {
-    pthread_mutex_lock(&op_lock);
+    op_gate_enter(&op_lock);
     nrules = 0;
     OP_WRITE(op_sticky, 0);
     note_interest();
-    pthread_mutex_unlock(&op_lock);
+    op_gate_leave(&op_lock);
 }
 
 static uint64_t counter(const uint64_t *of)
 {
-    pthread_mutex_lock(&op_lock);
+    op_gate_enter(&op_lock);
     uint64_t n = *of;
-    pthread_mutex_unlock(&op_lock);
+    op_gate_leave(&op_lock);
     return n;
 }
 
@@ -267,21 +271,20 @@ API uint64_t op_calls(const char *call)
 {
     uint64_t n = 0;
     for (int id = 0; call && id < OP_CALLS; id++)
-        if (op_named(call, &op_table[id]))
-            n += OP_READ(op_shared->calls[id]) - OP_READ(forgotten[id]);
+        if (op_named(call, &op_table[id])) n += calls_of((op_id)id);
     return n;
 }
 
 API void op_reset_counters(void)
 {
-    for (int id = 0; id < OP_CALLS; id++) OP_WRITE(forgotten[id], OP_READ(op_shared->calls[id]));
+    for (int id = 0; id < OP_CALLS; id++) OP_WRITE(forgotten[id], op_counted((op_id)id));
 }
 
 API void op_observe(void (*fn)(const char *, uint64_t, void *), void *user)
 {
-    pthread_mutex_lock(&op_lock);
+    op_gate_enter(&op_lock);
     observer = fn;
     observer_user = user;
     note_interest();
-    pthread_mutex_unlock(&op_lock);
+    op_gate_leave(&op_lock);
 }

@@ -2,6 +2,7 @@
 #ifndef OP_STATE_H
 #define OP_STATE_H
 #include "area.h"
+#include "gate.h"
 #include "stats.h"
 #include <cuda_runtime_api.h>
 #include <pthread.h>
@@ -9,7 +10,7 @@
 #define API   __attribute__((visibility("default")))
 #define LOCAL __attribute__((tls_model("initial-exec")))
 
-extern pthread_mutex_t op_lock;
+extern op_gate op_lock;
 extern op_stats *op_shared;
 extern int op_sticky;         /* the runtime's code that every call returns from now on */
 extern int op_busy[OP_CALLS]; /* a rule or an observer wants to see this call */
@@ -83,30 +84,53 @@ void *op_absent(const char *name);
 
 /* Threads and streams are numbered by their first call, whether or not a rule looks at it: the
  * numbers are the same with and without a trace, and whatever the rules say. */
-static inline void op_number_users(cudaStream_t stream)
+static inline void op_number_stream(cudaStream_t stream)
 {
-    if (__builtin_expect(op_thread_is < 0, 0)) op_thread_number();
     if (__builtin_expect(stream && stream != op_stream_is, 0)) op_stream_number(stream);
+}
+
+/* ---- count.c ---- */
+/* The calls of this thread, in op_shared; NULL before its first one, or where no row was left. */
+extern __thread uint64_t *op_counts LOCAL;
+void op_count_slowly(op_id id); /* the same, and what a thread's first call needs */
+void op_count_of_child(void);   /* of a fork: the row is its parent's */
+uint64_t op_counted(op_id id);  /* in this run, by whatever thread and process */
+/* One instruction, where that is one that a signal cannot divide: its handler may call as well. */
+static inline void op_count(op_id id)
+{
+    uint64_t *mine = op_counts;
+    if (__builtin_expect(!mine, 0)) {
+        op_count_slowly(id);
+        return;
+    }
+#if defined __x86_64__ && !defined __SANITIZE_THREAD__
+    __asm__("addq $1, %0" : "+m"(mine[id])::"cc");
+#else
+    __atomic_fetch_add(&mine[id], 1, __ATOMIC_RELAXED);
+#endif
 }
 
 /* Counts the call. The rule that acts on it, a copy that lasts until the thread's next call; NULL:
  * none. Delays, hangs and crashes have happened when it returns. */
-const op_rule *op_decided(op_call call, cudaStream_t stream, void *caller, void *frame);
-#define SEEN(call, stream_)                                                                    \
-    ({                                                                                         \
-        const op_call c_ = call;                                                               \
-        op_number_users(stream_);                                                              \
-        __atomic_fetch_add(&op_shared->calls[c_.id], 1, __ATOMIC_RELAXED);                     \
-        if (__builtin_expect(!OP_READ(op_saw), 0)) op_first_call();                            \
-        if (__builtin_expect(!OP_READ(*op_here), 0)) op_other_process();                       \
-        __builtin_expect(OP_READ(op_busy[c_.id]), 0)                                           \
-            ? op_decided(c_, stream_, __builtin_return_address(0), __builtin_frame_address(0)) \
-            : NULL;                                                                            \
+const op_rule *op_decided(op_call *call, cudaStream_t stream, void *caller, void *frame);
+/* call is evaluated twice: first for its id, which is constant */
+#define SEEN(call, stream_)                                                                        \
+    ({                                                                                             \
+        if (__builtin_expect(!OP_READ(*op_here), 0)) op_other_process();                           \
+        op_count((call).id);                                                                       \
+        op_number_stream(stream_);                                                                 \
+        const op_rule *acts_ = NULL;                                                               \
+        if (__builtin_expect(OP_READ(op_busy[(call).id]), 0)) {                                    \
+            op_call c_ = call;                                                                     \
+            acts_ =                                                                                \
+                op_decided(&c_, stream_, __builtin_return_address(0), __builtin_frame_address(0)); \
+        }                                                                                          \
+        acts_;                                                                                     \
     })
 
 /* ---- joined.c ---- */
-extern int op_saw; /* a call of this process came by */
-void op_first_call(void);
+extern int op_joined;     /* op_shared is what it will be */
+void op_first_call(void); /* of this process */
 
 /* ---- start.c ---- */
 /* 0 in a child that was made without the handlers of fork being run (_Fork, clone): it is made a

@@ -4,7 +4,7 @@
 #define OP_STATS_H
 #include "rules.h"
 
-enum { OP_STATS_ROWS = 64, OP_STATS_IMAGES = 8192, OP_LEFT_NAME = 120 };
+enum { OP_STATS_ROWS = 64, OP_STATS_THREADS = 64, OP_STATS_IMAGES = 8192, OP_LEFT_NAME = 120 };
 
 /* Of a program that was started, with the children of its forks until they start another one: what
  * is known of it. */
@@ -37,7 +37,8 @@ typedef struct op_stats {
     uint64_t images_taken;
     uint8_t image[OP_STATS_IMAGES]; /* OP_I_*; the first is of those for which none was left */
     op_left left[2];                /* by whether the program's file uses CUDA */
-    uint64_t calls[OP_CALLS];
+    /* A row a thread, to which it adds alone; row 0 is of those for which none was left. */
+    uint64_t threads_taken, calls[OP_STATS_THREADS][OP_CALLS];
     uint64_t acted[OP_MAX_RULES];
     /* rules that programs armed in the place of the command's: how often, and what these did */
     uint64_t armed, armed_matched, armed_fired;
@@ -45,6 +46,14 @@ typedef struct op_stats {
      * left. */
     uint64_t rows_taken, matched[OP_STATS_ROWS][OP_MAX_RULES];
 } op_stats;
+
+static inline uint64_t op_stats_calls(const op_stats *s, int id)
+{
+    uint64_t n = 0;
+    for (int k = 0; k < OP_STATS_THREADS; k++)
+        n += __atomic_load_n(&s->calls[k][id], __ATOMIC_RELAXED);
+    return n;
+}
 
 static inline uint64_t op_stats_matched(const op_stats *s, int rule)
 {

@@ -40,7 +40,7 @@ static long size_of(const char *path)
 static int intercepted(const op_stats *stats)
 {
     uint64_t n = 0;
-    for (int id = 0; id < OP_CALLS; id++) n += stats->calls[id];
+    for (int id = 0; id < OP_CALLS; id++) n += op_stats_calls(stats, id);
     return n > 0;
 }
 

@@ -20,6 +20,7 @@
 #define RING_NAMES ((size_t)16384) /* records before the ring: head, names, the card */
 #define RING_LEAST ((uint64_t)1024)
 
+uint64_t op_trace_ring;
 static char path[4096 + 4096]; /* as asked for, from the root: the program may change folders */
 static char own[sizeof path + 64];
 static struct stat self; /* of our file. No descriptor stays open: the program may close any */
@@ -28,7 +29,7 @@ static char *mapped;     /* the beginning of the file: head and window, or all o
 static op_head *head;    /* its first record; NULL: there is no file */
 static size_t names;     /* of a ring: records before it that are used, with the head */
 static size_t kept;      /* failures before it, from its beginning downwards */
-static uint64_t ring;    /* records; 0: a plain trace */
+static uint64_t slot;    /* of a ring: of its next event */
 static uint64_t stop_at; /* events of a ring, after which it stays as it is; 0: none */
 static uint64_t until;   /* the same, asked for: no failure decides it; 0: it does */
 static int first_stays;  /* a failure stays in it, even if its step is recovered exactly */
@@ -46,11 +47,6 @@ uint64_t op_trace_now(void)
            (uint64_t)start.tv_nsec;
 }
 
-int op_trace_is_ring(void)
-{
-    return ring > 0;
-}
-
 int op_trace_asked(void)
 {
     const char *trace = getenv("OOMPROOF_TRACE"), *record = getenv("OOMPROOF_RECORD");
@@ -63,13 +59,14 @@ int op_trace_asked(void)
         return 0;
     }
     both = p == record && trace && *trace;
-    int usable = p == record && last && op_number(last, &ring) && ring >= 16 && ring <= 1 << 26;
+    int usable = p == record && last && op_number(last, &op_trace_ring) && op_trace_ring >= 16 &&
+                 op_trace_ring <= 1 << 26;
     if (p == record && last && *last && !usable)
         fprintf(stderr,
                 "oomproof: OOMPROOF_RECORD_EVENTS is a number from 16 to 64Mi, not %.40s; 65536 "
                 "events are kept\n",
                 last);
-    if (p == record && !usable) ring = 1 << 16;
+    if (p == record && !usable) op_trace_ring = 1 << 16;
     const char *first = getenv("OOMPROOF_RECORD_FIRST");
     first_stays = first && *first && strcmp(first, "0") != 0;
     const char *end = getenv("OOMPROOF_RECORD_UNTIL");
@@ -82,13 +79,13 @@ int op_trace_asked(void)
 
 static size_t mapped_bytes(void)
 {
-    return (ring ? RING_NAMES + ring : 1 + WINDOW) * 64;
+    return (op_trace_ring ? RING_NAMES + op_trace_ring : 1 + WINDOW) * 64;
 }
 
 static void give_up(const char *why)
 {
     fprintf(stderr, "oomproof: %s: %s; the run goes on, what follows is not in the %s\n", own, why,
-            ring ? "recording" : "trace");
+            op_trace_ring ? "recording" : "trace");
     op_trace_leave();
     others = 0;
     OP_WRITE(op_tracing, OP_TRACE_LOST);
@@ -100,6 +97,7 @@ void op_trace_leave(void)
     mapped = NULL;
     head = NULL;
     kept = 0;
+    slot = 0;
     stop_at = 0;
     owes_step = settled = failed = 0;
     others = 1;
@@ -107,15 +105,15 @@ void op_trace_leave(void)
 
 static int map(int fd)
 {
-    const uint64_t asked = ring;
+    const uint64_t asked = op_trace_ring;
     int e = posix_fallocate(fd, 0, (off_t)mapped_bytes());
-    while ((e == ENOSPC || e == EDQUOT || e == EFBIG) && ring / 2 >= RING_LEAST) {
-        ring /= 2; /* fewer events are better than none */
+    while ((e == ENOSPC || e == EDQUOT || e == EFBIG) && op_trace_ring / 2 >= RING_LEAST) {
+        op_trace_ring /= 2; /* fewer events are better than none */
         e = ftruncate(fd, 0) != 0 ? errno : posix_fallocate(fd, 0, (off_t)mapped_bytes());
     }
-    if (!e && ring < asked)
+    if (!e && op_trace_ring < asked)
         fprintf(stderr, "oomproof: %s: no room for the last %llu events; %llu are kept\n", own,
-                (unsigned long long)asked, (unsigned long long)ring);
+                (unsigned long long)asked, (unsigned long long)op_trace_ring);
     void *p =
         e ? MAP_FAILED : mmap(NULL, mapped_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (p == MAP_FAILED) {
@@ -166,14 +164,13 @@ static int flush(void)
 void *op_trace_place(int event)
 {
     if (!head) return NULL;
-    if (ring && event) {
-        op_event *e = (op_event *)(mapped + (RING_NAMES + head->next % ring) * 64);
+    if (op_trace_ring && event) {
+        op_event *e = (op_event *)(mapped + (RING_NAMES + slot) * 64);
         __atomic_store_n(&e->kind, OP_RECORD_END, __ATOMIC_RELEASE); /* the oldest goes */
         return e;
     }
-    if (ring) /* a name that did not fit is "?"; one record of kind 0 is between them and failures
-               */
-        return names + kept + 1 < RING_NAMES ? mapped + names++ * 64 : NULL;
+    /* a name that did not fit is "?"; one record of kind 0 is between them and failures */
+    if (op_trace_ring) return names + kept + 1 < RING_NAMES ? mapped + names++ * 64 : NULL;
     size_t k = head->next % WINDOW;
     if (!k && head->next && !flush()) return NULL;
     return mapped + (1 + k) * 64;
@@ -182,8 +179,12 @@ void *op_trace_place(int event)
 void op_trace_placed(uint8_t *kind, uint8_t value)
 {
     __atomic_store_n(kind, value, __ATOMIC_RELEASE);
-    if (!head || (ring && (char *)kind < mapped + RING_NAMES * 64)) return;
+    if (!head || (op_trace_ring && (char *)kind < mapped + RING_NAMES * 64)) return;
     __atomic_store_n(&head->next, head->next + 1, __ATOMIC_RELEASE);
+    if (op_trace_ring) { /* it is larger than a cache: what comes soon is fetched */
+        slot = slot + 1 == op_trace_ring ? 0 : slot + 1;
+        __builtin_prefetch(mapped + (RING_NAMES + slot + 4) * 64, 1);
+    }
     if (value == OP_RECORD_STEP) owes_step = 0;
     if (!stop_at || head->next < stop_at) return;
     OP_WRITE(op_tracing, OP_TRACE_FULL);
@@ -197,18 +198,18 @@ void op_trace_step_begun(void)
 
 void op_trace_step_ended(int bad, int dropped, int is_kept)
 {
-    if (!ring || !head || settled || (until && !is_kept)) return;
+    if (!op_trace_ring || !head || settled || (until && !is_kept)) return;
     head->steps_failed += bad != 0;
     head->steps_dropping += dropped != 0;
     settled = !until && (stop_at || (failed && (bad || dropped)));
-    if (settled && !stop_at) stop_at = head->next + ring / 2;
+    if (settled && !stop_at) stop_at = head->next + op_trace_ring / 2;
     failed = 0;
 }
 
 void op_trace_failed(const op_event *e)
 {
     failed = 1;
-    if (!ring || !head) return;
+    if (!op_trace_ring || !head) return;
     if (names + kept + 1 < RING_NAMES) {
         op_event *copy = (op_event *)(mapped + (RING_NAMES - 1 - kept) * 64);
         memcpy(copy, e, offsetof(op_event, kind));
@@ -217,13 +218,13 @@ void op_trace_failed(const op_event *e)
     }
     head->failures++;
     if (!first_stays) return; /* how its step ends may decide that it stays */
-    if (!stop_at) stop_at = head->next + ring / 2;
+    if (!stop_at) stop_at = head->next + op_trace_ring / 2;
     owes_step = 1;
 }
 
 void op_trace_missed(void)
 {
-    if (ring && head) head->missed = 1;
+    if (op_trace_ring && head) head->missed = 1;
     owes_step = 0;
 }
 
@@ -275,15 +276,15 @@ static int open_file(void)
     }
     head = (op_head *)mapped;
     names = 1;
-    stop_at = ring ? until : 0;
+    stop_at = op_trace_ring ? until : 0;
     *head = (op_head){.magic = OP_TRACE_MAGIC,
                       .pid = (uint64_t)getpid(),
                       .start_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
                       .version = OP_TRACE_VERSION,
                       .record_bytes = 64,
-                      .ring_first = ring ? RING_NAMES : 0,
-                      .ring_records = (uint32_t)ring,
-                      .window_records = ring ? 0 : WINDOW};
+                      .ring_first = op_trace_ring ? RING_NAMES : 0,
+                      .ring_records = (uint32_t)op_trace_ring,
+                      .window_records = op_trace_ring ? 0 : WINDOW};
     __atomic_store_n(&head->kind, OP_RECORD_HEAD, __ATOMIC_RELEASE);
     return 1;
 }

@@ -4,8 +4,12 @@
 #define OP_TRACE_FILE_H
 #include "trace/format.h"
 
+extern uint64_t op_trace_ring; /* records of a recording; 0: a plain trace */
+static inline int op_trace_is_ring(void)
+{
+    return op_trace_ring > 0;
+}
 int op_trace_asked(void);     /* the environment names a trace or a recording */
-int op_trace_is_ring(void);   /* it is a recording */
 int op_trace_open_file(void); /* 1; 0: it cannot be, which was said */
 void op_trace_leave(void);    /* in the child of a fork: the parent's file is not ours */
 uint64_t op_trace_now(void);  /* ns since the start */

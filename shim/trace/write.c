@@ -16,7 +16,7 @@
 
 int op_tracing;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static op_gate gate; /* a mutex costs each event two atomic operations more */
 
 /* ---- names, each written once ---- */
 enum { NAMES = 8192 };
@@ -128,20 +128,20 @@ static void child_of_fork(void)
 {
     if (!op_tracing) return;
     as_new();
-    pthread_mutex_unlock(&lock);
+    op_gate_leave(&gate);
 }
 void op_trace_other_process(void)
 {
-    lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    op_gate_leave(&gate);
     if (op_tracing) as_new();
 }
 static void before_fork(void)
 {
-    if (op_tracing) pthread_mutex_lock(&lock);
+    if (op_tracing) op_gate_enter(&gate);
 }
 static void after_fork(void)
 {
-    if (op_tracing) pthread_mutex_unlock(&lock);
+    if (op_tracing) op_gate_leave(&gate);
 }
 
 void op_trace_start(void)
@@ -212,7 +212,7 @@ void op_trace_event(op_id call, int result, uint64_t pointer, uint64_t bytes, cu
     if (tracing == OP_TRACE_FULL && !result) return;
     const char *from = site ? site : op_site_of(caller, frame);
     int thread = op_thread_number();
-    pthread_mutex_lock(&lock);
+    op_gate_enter(&gate);
     if (op_tracing == OP_TRACE_ASKED) op_trace_open_file();
     if (op_tracing == OP_TRACE_ON) {
         if (!card_written && op_trace_is_ring()) {
@@ -245,9 +245,9 @@ void op_trace_event(op_id call, int result, uint64_t pointer, uint64_t bytes, cu
             e->site = at;
             e->call = (uint16_t)call_id[call];
             e->thread = (uint16_t)thread;
-            e->stream = (uint16_t)op_stream_number(stream);
+            e->stream = (uint16_t)(stream ? op_stream_number(stream) : 0);
             e->phase = (uint16_t)said.phase;
-            e->live = op_trace_is_ring() ? op_live_bytes() : 0;
+            e->live = op_trace_is_ring() ? op_live_now(&op_runtime_live) : 0;
             e->ordinal = ordinal;
             e->injected = (uint8_t)injected;
             op_trace_placed(&e->kind, OP_RECORD_EVENT);
@@ -257,14 +257,14 @@ void op_trace_event(op_id call, int result, uint64_t pointer, uint64_t bytes, cu
     if (op_tracing == OP_TRACE_LOST)
         __atomic_fetch_add(&op_shared->trace_lost, 1, __ATOMIC_RELAXED);
     if (tracing == OP_TRACE_FULL && result != cudaErrorNotReady) op_trace_missed();
-    pthread_mutex_unlock(&lock);
+    op_gate_leave(&gate);
 }
 
 void op_trace_step(const op_step_event *step, int kind)
 {
     if (!OP_READ(op_tracing)) return;
     OP_WITHIN;
-    pthread_mutex_lock(&lock);
+    op_gate_enter(&gate);
     if (op_tracing == OP_TRACE_ASKED)
         op_trace_open_file(); /* the card, at the first call: none is made here */
     steps += kind == OP_RECORD_STEP;
@@ -278,13 +278,13 @@ void op_trace_step(const op_step_event *step, int kind)
     }
     if (kind == OP_RECORD_STEP)
         op_trace_step_ended(step->failed != 0, step->dropped != 0, e != NULL);
-    pthread_mutex_unlock(&lock);
+    op_gate_leave(&gate);
 }
 
 void op_trace_step_start(void)
 {
     if (!OP_READ(op_tracing)) return;
-    pthread_mutex_lock(&lock);
+    op_gate_enter(&gate);
     op_trace_step_begun();
-    pthread_mutex_unlock(&lock);
+    op_gate_leave(&gate);
 }
