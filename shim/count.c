@@ -16,8 +16,8 @@ void op_count_of_child(void)
 static void ask_for_row(void)
 {
     asked = 1;
-    uint64_t k = 1 + __atomic_fetch_add(&op_shared->threads_taken, 1, __ATOMIC_RELAXED);
-    if (k < OP_STATS_THREADS) op_counts = op_shared->calls[k];
+    uint64_t k = __atomic_fetch_add(&op_shared->threads_taken, 1, __ATOMIC_RELAXED);
+    if (k < op_shared->threads) op_counts = op_shared->by_thread[k];
 }
 
 void op_count_slowly(op_id id)
@@ -25,7 +25,7 @@ void op_count_slowly(op_id id)
     op_first_call();
     op_thread_number();
     if (!asked && OP_READ(op_joined)) ask_for_row();
-    __atomic_fetch_add(op_counts ? &op_counts[id] : &op_shared->calls[0][id], 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(op_counts ? &op_counts[id] : &op_shared->calls[id], 1, __ATOMIC_RELAXED);
 }
 
 uint64_t op_counted(op_id id)

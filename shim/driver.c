@@ -24,7 +24,7 @@ static void *found[OP_CALLS][2];
 static CUresult failed(const op_rule *r)
 {
     int code = r->action == OP_OOM ? (int)CUDA_ERROR_OUT_OF_MEMORY : r->code;
-    if (op_is_sticky(code)) OP_WRITE(op_sticky, code);
+    if (r->stays && op_is_sticky(code)) OP_WRITE(op_sticky, code);
     return (CUresult)code;
 }
 
@@ -33,21 +33,32 @@ static CUresult failed(const op_rule *r)
     if (OP_READ(op_sticky)) return (CUresult)OP_READ(op_sticky);  \
     OP_WITHIN;
 
+/* What a row may say after its key, else 0. */
+#define HOST_OF(host, ...)                    host
+#define TAKES_OF(host, takes, ...)            takes
+#define COUNTED_OF(host, takes, counted, ...) counted
+#define OR_0(of, ...)                         of(__VA_ARGS__ __VA_OPT__(, ) 0, 0, 0, 0)
+
 /* Each wrapper twice: the exported one, and one for lookups of the per-thread variant. */
-#define DRIVER_ALLOC_(name, own, kind, parameters, arguments, bytes, key, ...)          \
-    own CUresult parameters                                                             \
-    {                                                                                   \
-        DRIVER_PASS(name, arguments, kind)                                              \
-        const uint64_t asked_ = bytes;                                                  \
-        const int host_ = 0 __VA_OPT__(|| (__VA_ARGS__));                               \
-        const op_rule *rule_ =                                                          \
-            SEEN(((op_call){.id = OP_ID_##name, .size = asked_, .host = host_}), NULL); \
-        if (FAULTED(rule_)) return TRACED(name, failed(rule_), 0, asked_, NULL, 1);     \
-        CUresult done_ = OUTER(REAL_DRIVER(name, kind) arguments);                      \
-        uint64_t number_ = done_ == CUDA_SUCCESS && !host_                              \
-                               ? op_driver_allocated((void *)(uintptr_t)(key), asked_)  \
-                               : op_not_allocated();                                    \
-        return TRACED(name, done_, number_, asked_, NULL, 0);                           \
+#define DRIVER_ALLOC_(name, own, kind, parameters, arguments, bytes, key, ...)            \
+    own CUresult parameters                                                               \
+    {                                                                                     \
+        DRIVER_PASS(name, arguments, kind)                                                \
+        const uint64_t asked_ = bytes;                                                    \
+        const int host_ = OR_0(HOST_OF, __VA_ARGS__);                                     \
+        const op_rule *rule_ = SEEN(((op_call){.id = OP_ID_##name,                        \
+                                               .size = asked_,                            \
+                                               .takes = OR_0(TAKES_OF, __VA_ARGS__),      \
+                                               .host = host_}),                           \
+                                    NULL);                                                \
+        if (FAULTED(rule_)) return TRACED(name, failed(rule_), 0, asked_, NULL, 1);       \
+        CUresult done_ = OUTER(REAL_DRIVER(name, kind) arguments);                        \
+        const uint64_t rows_ = done_ == CUDA_SUCCESS ? OR_0(COUNTED_OF, __VA_ARGS__) : 0; \
+        uint64_t number_ =                                                                \
+            done_ == CUDA_SUCCESS && !host_                                               \
+                ? op_driver_allocated((void *)(uintptr_t)(key), rows_ ? rows_ : asked_)   \
+                : op_not_allocated();                                                     \
+        return TRACED(name, done_, number_, asked_, NULL, 0);                             \
     }
 #define DRIVER_RELEASE_(name, own, kind, parameters, arguments, key)           \
     own CUresult parameters                                                    \

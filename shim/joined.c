@@ -98,9 +98,9 @@ void op_join_ends(void)
 static void take_over(const op_stats *before)
 {
     for (int id = 0; id < OP_CALLS; id++) {
-        uint64_t n = OP_READ(before->calls[0][id]);
+        uint64_t n = OP_READ(before->calls[id]);
         if (!n) continue;
-        __atomic_fetch_add(&op_shared->calls[0][id], n, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&op_shared->calls[id], n, __ATOMIC_RELAXED);
         note(OP_I_SEEN);
     }
 }
@@ -129,7 +129,9 @@ static void join(void)
 
 void op_join(void)
 {
+    op_stats *own = op_shared;
     join();
+    if (op_shared == own) own->threads = OP_STATS_THREADS;
     OP_WRITE(op_joined, 1);
 }
 

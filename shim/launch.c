@@ -3,6 +3,7 @@
 #include "launch.h"
 #include "scratch.h"
 #include <errno.h>
+#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,30 @@ int op_usage_option(void)
 {
     fprintf(stderr, "see %s --help\n", op_command_name);
     return 2;
+}
+
+int op_usage_value(char *const *argv)
+{
+    if (!optarg || optarg != argv[optind - 1] || strcmp(optarg, "--") != 0) return 0;
+    return op_usage("a value is missing before the --: ", argv[optind - 2]);
+}
+
+const char *op_output_named(const char *path)
+{
+    return strcmp(path, "-") ? path : "/dev/stdout";
+}
+
+void op_exec(char *const *command)
+{
+    execvp(command[0], command);
+    const int why = errno;
+    fprintf(stderr, "oomproof: error: %s cannot be started: %s; %s\n", command[0], strerror(why),
+            why == EACCES ? "is it a program, and executable (chmod +x)?"
+            : why == ENOENT && access(command[0], F_OK) == 0
+                ? "the file is there, but not the interpreter after its #!, or its loader"
+            : why == ENOEXEC          ? "a script begins with #! and its interpreter"
+            : strchr(command[0], '/') ? "check the path"
+                                      : "it is in no folder of PATH: give its path");
 }
 
 int op_device(const char *word)

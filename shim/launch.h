@@ -27,6 +27,15 @@ extern const char *op_command_name; /* as the user said it: "oomproof sweep" */
 int op_usage(const char *what, const char *value);
 int op_usage_option(void); /* after getopt has said which it does not know; 2 */
 
+/* The command in the place of this process. Where it cannot be started, which is said, it returns.
+ */
+void op_exec(char *const *command);
+enum { OP_NOT_STARTED = 127 }; /* exit code, as a shell's */
+/* After getopt: the option's value is the -- before the command; 2: it was, which was said. */
+int op_usage_value(char *const *argv);
+/* "-" is standard output. */
+const char *op_output_named(const char *path);
+
 int op_record_command(int argc, char **argv);
 int op_import_command(int argc, char **argv);
 /* The page of one sweep's JSON; 7: it cannot be made, which was said. */

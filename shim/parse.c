@@ -68,7 +68,7 @@ const char *op_nearest(const char *word, const char *const *words)
     return n.best;
 }
 
-static const char *nearest_call(const char *word)
+const char *op_nearest_call(const char *word)
 {
     nearest n = {word, NULL, 99};
     for (int i = 0; i < OP_CALLS; i++) consider(&n, op_table[i].name);
@@ -270,16 +270,18 @@ static int shape(parser *x, op_rule *r, char *in, const char *at)
 static int poison(parser *x, op_rule *r, char *in, const char *at)
 {
     static const char form[] = "expected poison(nan|inf, arg=N, type=f32|f64, count=N)";
+    static const char *const values[] = {"nan", "inf", NULL};
+    static const char *const more[] = {"arg=N", "type=f32", "type=f64", "count=N", NULL};
     char *save, *w = strtok_r(in, ", ", &save);
     r->count = 1;
-    if (!w || (strcmp(w, "nan") && strcmp(w, "inf"))) return fail(x, at, form, NULL);
+    if (!w || !is_one_of(w, values)) return fail(x, at, form, w ? op_nearest(w, values) : NULL);
     r->infinite = *w == 'i';
     while ((w = strtok_r(NULL, ", ", &save)))
         if (!strcmp(w, "type=f32") || !strcmp(w, "type=f64"))
             r->f64 = w[6] == '6';
         else if (!(!strncmp(w, "arg=", 4) && small_number(w + 4, &r->arg)) &&
                  !(!strncmp(w, "count=", 6) && small_number(w + 6, &r->count) && r->count))
-            return fail(x, at, form, NULL);
+            return fail(x, at, form, op_nearest(w, more));
     return 0;
 }
 
@@ -338,6 +340,7 @@ static int one_fault(parser *x, op_rule *r)
         return 0;
     }
     r->action = OP_CODE;
+    r->stays = *name == 'e';
     return code(x, r, inside, at);
 }
 
@@ -388,7 +391,7 @@ static int reachable(parser *x, op_rule *r, const char *start)
                         "this function is not intercepted as a fault point (`oomproof calls` lists "
                         "those that are)",
                         NULL);
-    return fail(x, start, "no intercepted call has this name", nearest_call(r->call));
+    return fail(x, start, "no intercepted call has this name", op_nearest_call(r->call));
 }
 
 /* Selectors that leave nothing to act on. */

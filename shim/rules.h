@@ -40,6 +40,7 @@ typedef struct op_rule {
     op_action action;
     int code;                      /* of status and error */
     int code_lib;                  /* an op_lib: calls of this API only; -1: any (a number) */
+    int stays;                     /* of error, not of status: a code that kills the context */
     char field[8];                 /* shape: m n k lda ldb ldc, or n c h w */
     char base[8];                  /* shape: "" a number, else m n k */
     long value;                    /* shape: number or offset; delay: ms */
@@ -71,6 +72,7 @@ static inline uint64_t op_rounded(const op_call *c)
 int op_number(const char *s, uint64_t *out);
 /* Of a list that NULL ends, the word that was meant. */
 const char *op_nearest(const char *word, const char *const *words);
+const char *op_nearest_call(const char *word); /* of the table */
 /* Number of rules, or -1 with "line L column C: ..." in error. */
 int op_parse(const char *text, op_rule *out, char *error, size_t error_bytes);
 /* Of a command line: *faults is words, @FILE, or NULL for none, and becomes the words (of a file

@@ -8,10 +8,11 @@
 #include "scratch.h"
 #include "stats.h"
 #include "sweep/outputs.h"
-#include "trace/format.h"
+#include "trace/former.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,17 +67,20 @@ static int read_options(int argc, char **argv, options *o)
     uint64_t n;
     int c;
     *o = (options){.device = "auto"};
-    while ((c = getopt_long(argc, argv, "+h", table, NULL)) != -1) switch (c) {
+    while ((c = getopt_long(argc, argv, "+h", table, NULL)) != -1) {
+        if (op_usage_value(argv)) return 2;
+        switch (c) {
         case 'd': o->device = optarg; break;
         case 'f': o->faults = optarg; break;
         case 'u': o->allow_unfired = 1; break;
         case 'm': o->memory = optarg; break;
         case 't': o->trace = optarg; break;
         case 'T': timeout = optarg; break;
-        case 'j': o->json = optarg; break;
+        case 'j': o->json = op_output_named(optarg); break;
         case 'h': fputs(op_run_help, stdout); return -1;
         default: return op_usage_option();
         }
+    }
     if ((o->sim = op_device(o->device)) < 0)
         return op_usage("--device is sim, gpu or auto, not ", o->device);
     if (o->memory && (!op_number(o->memory, &n) || n < 2 << 20 || n > (uint64_t)3 << 40))
@@ -90,6 +94,10 @@ static int read_options(int argc, char **argv, options *o)
     const int stays = o->json && op_output_stays(o->json);
     if (stays && o->trace && op_outputs_same(o->json, o->trace))
         return op_usage("--json would be written over --trace: ", o->json);
+    if (o->json && !op_output_writable(o->json)) { /* found out before the run, not after it */
+        fprintf(stderr, "oomproof: error: %s cannot be written: %s\n", o->json, strerror(errno));
+        return 7;
+    }
     if (stays && o->faults && *o->faults == '@' && op_outputs_same(o->json, o->faults + 1))
         return op_usage("--json would be written over --faults: ", o->json);
     if ((o->nrules = op_rules_given(&o->faults, o->rules)) < 0) return 2;
@@ -149,7 +157,7 @@ static int closing(const op_stats *s, const options *o, int failed)
 static int write_json(const op_stats *s, const options *o, int code)
 {
     totals t = total(s, o->nrules);
-    FILE *f = fopen(o->json, "we");
+    FILE *f = fopen(o->json, op_output_stays(o->json) ? "we" : "ae");
     if (f) {
         fprintf(
             f,
@@ -188,29 +196,11 @@ static int write_json(const op_stats *s, const options *o, int code)
 }
 
 /* ---- the run ---- */
-/* An earlier trace goes; anything else of that name stays, and is said. */
-static int make_way(const char *path)
-{
-    struct stat st;
-    uint64_t magic = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 && errno == ENOENT) return 1;
-    int ours = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-               (st.st_size == 0 ||
-                (read(fd, &magic, sizeof magic) == sizeof magic && magic == OP_TRACE_MAGIC));
-    if (fd >= 0) close(fd);
-    if (ours && unlink(path) == 0) return 1;
-    fprintf(stderr, "oomproof: error: --trace %s: %s\n", path,
-            ours || fd < 0 ? strerror(errno) : "is there and is no trace; name another file");
-    return 0;
-}
-
 /* A command that fails passes for one whose fault came, where a test expects its code: a rule that
  * never fired is told in its place. Without rules, nothing was lost by what was not seen. */
-static int own_code(const op_stats *s, const options *o, int code, int own)
+static int own_code(const options *o, int code, int own)
 {
-    int not_started = own == 127 && !s->processes;
-    if (!code || !o->nrules || o->allow_unfired || not_started) return own;
+    if (!code || !o->nrules || o->allow_unfired) return own;
     fprintf(stderr,
             "oomproof: the command itself ended with %d, and %s: exit code %d (--allow-unfired "
             "gives the command's own)\n",
@@ -225,19 +215,24 @@ static op_stats *make_stats(const char *scratch, const char *path)
     const int other_users = geteuid() == 0;
     op_stats *stats = MAP_FAILED;
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    int full =
-        fd >= 0 ? posix_fallocate(fd, 0, sizeof *stats) : errno; /* a hole would be a SIGBUS */
+    /* a hole would be a SIGBUS */
+    int full = fd >= 0 ? posix_fallocate(fd, 0, sizeof *stats) : errno;
+    const int rows = !full;
+    if (fd >= 0 && full) full = posix_fallocate(fd, 0, offsetof(op_stats, by_thread));
     if (!full) stats = mmap(NULL, sizeof *stats, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (stats != MAP_FAILED && other_users &&
         (fchmod(fd, 0666) != 0 || chmod(scratch, 0711) != 0)) /* told where it matters */
         errno = 0;
     if (fd >= 0) close(fd);
-    if (stats != MAP_FAILED) return stats;
+    if (stats != MAP_FAILED) {
+        stats->threads = rows ? OP_STATS_THREADS : 0;
+        return stats;
+    }
     fprintf(stderr, "oomproof: error: %s: %s\n", path, strerror(full ? full : errno));
     return NULL;
 }
 
-static void start(const options *o, const char *root, const char *stats_path)
+static void start(const options *o, const char *root, const char *stats_path, op_stats *stats)
 {
     char path[8200];
     op_environment(root, o->sim, o->memory, o->faults, stats_path, NULL);
@@ -251,16 +246,9 @@ static void start(const options *o, const char *root, const char *stats_path)
         unsetenv("OOMPROOF_RECORD");
         setenv("OOMPROOF_TRACE", op_from_the_root(o->trace, path, sizeof path), 1);
     }
-    execvp(o->command[0], o->command);
-    fprintf(stderr, "oomproof: error: %s cannot be started: %s; %s\n", o->command[0],
-            strerror(errno),
-            errno == EACCES ? "is it a program, and executable (chmod +x)?"
-            : errno == ENOENT && access(o->command[0], F_OK) == 0
-                ? "the file is there, but not the interpreter after its #!, or its loader"
-            : errno == ENOEXEC           ? "a script begins with #! and its interpreter"
-            : strchr(o->command[0], '/') ? "check the path"
-                                         : "it is in no folder of PATH: give its path");
-    _exit(127);
+    op_exec(o->command);
+    stats->not_started = 1;
+    _exit(OP_NOT_STARTED);
 }
 
 int op_run_command(int argc, char **argv)
@@ -273,16 +261,20 @@ int op_run_command(int argc, char **argv)
     if (code) return code < 0 ? 0 : code;
     if (!op_loader_root(root, sizeof root) || !op_scratch("run", scratch)) return 7;
     snprintf(stats_path, sizeof stats_path, "%s/stats", scratch);
-    code = !(stats = make_stats(scratch, stats_path)) ? 7 : o.trace && !make_way(o.trace) ? 2 : 0;
+    code = !(stats = make_stats(scratch, stats_path)) ? 7
+           : o.trace && !op_trace_make_way(o.trace)   ? 2
+                                                      : 0;
     if (code) {
         op_scratch_remove(scratch);
         return code;
     }
     pid_t pid = op_family_begin();
-    if (pid == 0) start(&o, root, stats_path);
+    if (pid == 0) start(&o, root, stats_path, stats);
     int status = pid > 0 ? op_family_wait(pid, o.timeout, &ending) : 0;
     op_scratch_remove(scratch);
     if (pid < 0) return 7;
+    if (stats->not_started) /* there is nothing else to say */
+        return o.json ? write_json(stats, &o, OP_NOT_STARTED) : OP_NOT_STARTED;
     code = closing(stats, &o, ending.hung || status != 0);
     if (ending.left)
         fprintf(stderr,
@@ -296,6 +288,6 @@ int op_run_command(int argc, char **argv)
                 strsignal(WTERMSIG(status)));
         code = 5;
     } else if (WEXITSTATUS(status))
-        code = own_code(stats, &o, code, WEXITSTATUS(status));
+        code = own_code(&o, code, WEXITSTATUS(status));
     return o.json ? write_json(stats, &o, code) : code;
 }

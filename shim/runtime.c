@@ -16,7 +16,7 @@ static __thread cudaError_t overlay LOCAL; /* last error where the real one coul
 static cudaError_t injected(const op_rule *r)
 {
     int code = r->action == OP_OOM ? (int)cudaErrorMemoryAllocation : r->code;
-    if (op_is_sticky(code)) OP_WRITE(op_sticky, code);
+    if (r->stays && op_is_sticky(code)) OP_WRITE(op_sticky, code);
     overlay = (cudaError_t)code;
     return (cudaError_t)code;
 }

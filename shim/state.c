@@ -180,7 +180,8 @@ const op_rule *op_decided(op_call *c, cudaStream_t stream, void *caller, void *f
     if (forced) {
         op_not_allocated();
         acting = (op_rule){.action = code == 2 && op_table[c->id].lib == OP_CUDA ? OP_OOM : OP_CODE,
-                           .code = code};
+                           .code = code,
+                           .stays = 1};
         return &acting;
     }
     if (k < 0 && op_sweep_wants(c->id) && op_sweep_point(c)) {

@@ -33,25 +33,30 @@ typedef struct op_left {
 
 typedef struct op_stats {
     uint64_t processes, trace_lost;
+    int not_started;     /* the command, which was said */
     uint64_t sites_lost; /* times that one was looked up for which there was no room */
     uint64_t images_taken;
     uint8_t image[OP_STATS_IMAGES]; /* OP_I_*; the first is of those for which none was left */
     op_left left[2];                /* by whether the program's file uses CUDA */
-    /* A row a thread, to which it adds alone; row 0 is of those for which none was left. */
-    uint64_t threads_taken, calls[OP_STATS_THREADS][OP_CALLS];
+    uint64_t threads_taken;         /* rows of by_thread */
+    uint64_t threads;         /* those that there are: all, or none, where files may not be large */
+    uint64_t calls[OP_CALLS]; /* of the threads for which no row was left */
     uint64_t acted[OP_MAX_RULES];
     /* rules that programs armed in the place of the command's: how often, and what these did */
     uint64_t armed, armed_matched, armed_fired;
     /* A row a process, which need not be added to atomically; row 0 is of those for which none was
      * left. */
     uint64_t rows_taken, matched[OP_STATS_ROWS][OP_MAX_RULES];
+    /* A row a thread, to which it adds alone. The last: see threads. */
+    uint64_t by_thread[OP_STATS_THREADS][OP_CALLS];
 } op_stats;
 
 static inline uint64_t op_stats_calls(const op_stats *s, int id)
 {
-    uint64_t n = 0;
-    for (int k = 0; k < OP_STATS_THREADS; k++)
-        n += __atomic_load_n(&s->calls[k][id], __ATOMIC_RELAXED);
+    uint64_t n = __atomic_load_n(&s->calls[id], __ATOMIC_RELAXED);
+    uint64_t taken = __atomic_load_n(&s->threads_taken, __ATOMIC_RELAXED);
+    for (uint64_t k = 0; k < s->threads && k < taken; k++)
+        n += __atomic_load_n(&s->by_thread[k][id], __ATOMIC_RELAXED);
     return n;
 }
 

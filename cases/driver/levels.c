@@ -220,6 +220,29 @@ START_TEST(physical_memory_is_counted_as_the_driver_does)
 }
 END_TEST
 
+START_TEST(rows_of_the_driver_count_with_their_pitch)
+{
+    CUresult (*rows)(CUdeviceptr *, size_t *, size_t, size_t, unsigned);
+    CUresult (*give_back)(CUdeviceptr);
+    create_fn *create;
+    release_fn *release;
+    CUdeviceptr p, q;
+    size_t pitch = 0;
+    *(void **)&rows = found("cuMemAllocPitch");
+    *(void **)&give_back = found("cuMemFree");
+    *(void **)&create = found("cuMemCreate");
+    *(void **)&release = found("cuMemRelease");
+    ck_assert_int_eq(rows(&p, &pitch, 100, 7, 4), 0);
+    counts(create, release, 7 * 1024);
+    arm("cuMemAllocPitch budget=%d -> oom", 10 * 1024 - 1); /* the next one's are known before */
+    ck_assert_int_eq(rows(&q, &pitch, 100, 3, 4), CUDA_ERROR_OUT_OF_MEMORY);
+    arm("cuMemAllocPitch budget=%d -> oom", 10 * 1024);
+    ck_assert_int_eq(rows(&q, &pitch, 100, 3, 4), 0);
+    ck_assert_int_eq(give_back(p), 0);
+    counts(create, release, 3 * 1024);
+}
+END_TEST
+
 START_TEST(memory_of_the_host_is_none_of_the_device)
 {
     static const CUmemLocationType places[] = {CU_MEM_LOCATION_TYPE_HOST,

@@ -22,6 +22,13 @@ CUresult cuMemAlloc(unsigned *p, unsigned n) /* of CUDA 2: 32 bits */
     *p = n;
     return (CUresult)1002;
 }
+/* Rows of 1024 bytes each. */
+CUresult cuMemAllocPitch_v2(CUdeviceptr *p, size_t *pitch, size_t w, size_t h, unsigned element)
+{
+    (void)element;
+    *pitch = (w + 1023) / 1024 * 1024;
+    return cuMemAlloc_v2(p, *pitch * h);
+}
 CUresult cuMemFree_v2(CUdeviceptr p)
 {
     __atomic_fetch_add(&standin_calls, 1, __ATOMIC_RELAXED);
@@ -96,6 +103,7 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **fn, int version, cuuint6
     if (!strcmp(symbol, "cuMemAlloc"))
         p = version >= 3020 ? (void *)cuMemAlloc_v2 : (void *)cuMemAlloc;
     if (!strcmp(symbol, "cuMemFree")) p = (void *)cuMemFree_v2;
+    if (!strcmp(symbol, "cuMemAllocPitch")) p = (void *)cuMemAllocPitch_v2;
     if (!strcmp(symbol, "cuInit")) p = (void *)cuInit;
     if (!strcmp(symbol, "cuMemCreate")) p = (void *)create;
     if (!strcmp(symbol, "cuMemRelease")) p = (void *)release;

@@ -157,6 +157,12 @@ START_TEST(a_sticky_code_stays_until_the_device_is_reset)
     ck_assert_int_eq(cudaGetLastError(), 700);
     ck_assert_int_eq(cudaDeviceReset(), 0);
     ck_assert_int_eq(make(OP_ID_cudaMalloc), 0);
+    /* status is the code once, whatever the code */
+    arm("cudaMemcpy nth=1 -> status(cudaErrorIllegalAddress); cuMemAlloc nth=1 -> status(700)");
+    ck_assert_int_eq(make(OP_ID_cudaMemcpy), 700);
+    ck_assert_int_eq(make(OP_ID_cudaMemcpy), 0);
+    ck_assert_int_eq(make(OP_ID_cuMemAlloc_v2), 700);
+    ck_assert_int_eq(make(OP_ID_cuMemAlloc_v2), 0);
 }
 END_TEST
 

@@ -4,6 +4,7 @@
 #include "field/spawn.h"
 #include "launch.h"
 #include "rules.h"
+#include "sweep/outputs.h"
 #include <dirent.h>
 #include <errno.h>
 #include <getopt.h>
@@ -54,7 +55,9 @@ static int read_options(int argc, char **argv, options *o)
     op_rule rules[OP_MAX_RULES];
     int c;
     *o = (options){.device = "auto", .s = {.events = 1 << 16}};
-    while ((c = getopt_long(argc, argv, "+o:h", table, NULL)) != -1) switch (c) {
+    while ((c = getopt_long(argc, argv, "+o:h", table, NULL)) != -1) {
+        if (op_usage_value(argv)) return 2;
+        switch (c) {
         case 'o': o->out = optarg; break;
         case 'n':
             if (!op_number(optarg, &o->s.events) || o->s.events < 16 || o->s.events > 1 << 26)
@@ -70,6 +73,7 @@ static int read_options(int argc, char **argv, options *o)
         case 'h': fputs(op_record_help, stdout); return -1;
         default: return op_usage_option();
         }
+    }
     if (!o->out) return op_usage("where to? Give -o FILE", "");
     if (!o->s.faults && !o->finish) o->s.faults = op_rules_of_environment();
     if ((o->s.sim = op_device(o->device)) < 0)
@@ -158,18 +162,6 @@ static void others_of(const char *ring, const op_writer *of, int ours)
     if (d) closedir(d);
 }
 
-/* A file that was not there is not left: of a killed one only the ring remains. */
-static int writable(const char *path)
-{
-    int was_there = access(path, F_OK) == 0;
-    FILE *probe = fopen(path, "ae");
-    char *made = probe && !was_there ? realpath(path, NULL) : NULL; /* behind a link */
-    if (probe) fclose(probe);
-    if (made) unlink(made);
-    free(made);
-    return probe != NULL;
-}
-
 static int read_back(const char *path)
 {
     char why[300];
@@ -254,7 +246,7 @@ int op_record_command(int argc, char **argv)
                         o.s.command[0]);
     if (o.note && strlen(o.note) > OP_FX_LONGEST_TEXT)
         return op_usage("--note is longer than 32 KiB", "");
-    if (!writable(o.out)) { /* found out before the run, not after it */
+    if (!op_output_writable(o.out)) { /* found out before the run, not after it */
         fprintf(stderr, "oomproof: error: %s cannot be written: %s\n", o.out, strerror(errno));
         return 2;
     }

@@ -217,7 +217,9 @@ static int read_options(int argc, char **argv, job *j)
     uint64_t n;
     int c;
     *j = (job){.device = "auto", .s = {.timeout = 600, .quiet = 1, .events = 1 << 16}};
-    while ((c = getopt_long(argc, argv, "-o:h", table, NULL)) != -1) switch (c) {
+    while ((c = getopt_long(argc, argv, "-o:h", table, NULL)) != -1) {
+        if (op_usage_value(argv)) return 2;
+        switch (c) {
         case 1:
             if (j->file)
                 return op_usage("one recording at a time, and -- before the command: ", optarg);
@@ -244,6 +246,7 @@ static int read_options(int argc, char **argv, job *j)
         case 'h': fputs(op_reduce_help, stdout); return -1;
         default: return op_usage_option();
         }
+    }
     if (!j->file) return op_usage("which recording? Give its file", "");
     if (!j->out) return op_usage("where to? Give -o FILE", "");
     if ((j->s.sim = op_device(j->device)) < 0)

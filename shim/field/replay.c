@@ -251,7 +251,9 @@ static int read_options(int argc, char **argv, options *o)
     int c;
     *o = (options){
         .device = "auto", .repeat = 1, .how = {.scale = 1, .threads = 1}, .s = {.timeout = 600}};
-    while ((c = getopt_long(argc, argv, "-h", table, NULL)) != -1) switch (c) {
+    while ((c = getopt_long(argc, argv, "-h", table, NULL)) != -1) {
+        if (op_usage_value(argv)) return 2;
+        switch (c) {
         case 1:
             if (o->file)
                 return op_usage("one fixture at a time, and -- before the command: ", optarg);
@@ -290,6 +292,7 @@ static int read_options(int argc, char **argv, options *o)
         case 'h': fputs(op_replay_help, stdout); return -1;
         default: return op_usage_option();
         }
+    }
     if (!o->file) return op_usage("which recording? Give its file", "");
     if ((o->s.sim = op_device(o->device)) < 0)
         return op_usage("--device is sim, gpu or auto, not ", o->device);

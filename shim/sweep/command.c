@@ -2,6 +2,7 @@
  * run each, and a last run that must fire nothing. */
 #define _GNU_SOURCE
 #include "launch.h"
+#include "nothing.h"
 #include "scratch.h"
 #include "sweep/again.h"
 #include "sweep/ended.h"
@@ -21,12 +22,13 @@
 
 static op_places at;
 
+/* what: NULL, where the program's own output says it */
 static void show_file(const char *base, const char *what)
 {
     char path[700], line[400];
     snprintf(path, sizeof path, "%s.err", base);
     FILE *f = fopen(path, "re");
-    fprintf(stderr, "oomproof: error: %s\n", what);
+    if (what) fprintf(stderr, "oomproof: error: %s\n", what);
     while (f && fgets(line, sizeof line, f)) fputs(line, stderr);
     if (f) fclose(f);
 }
@@ -53,15 +55,21 @@ static int reference(op_sweep_file *s, const op_stats *stats, const op_sweep_opt
     int status = op_run_whole(s, o, &at, "reference", &used);
     if (op_stopped) return 0;
     if (!o->timeout) s->timeout_s = 50 * used > 60 ? (int)(50 * used) : 60;
+    if (s->not_started) {
+        show_file(out, NULL);
+        return OP_NOT_STARTED;
+    }
     if (!WIFEXITED(status) || WEXITSTATUS(status)) {
         show_file(out, "the run without faults failed:");
         return WIFEXITED(status) && WEXITSTATUS(status) == 2 ? 2 : 5;
     }
+    if (!intercepted(stats)) {
+        show_file(out, "nothing was intercepted, so there is no fault point");
+        op_nothing_seen(stats, o->command[0], 0, 1, 0);
+        return 4;
+    }
     if (!s->reference_ended || !s->npoints) {
-        show_file(out, !intercepted(stats)
-                           ? "nothing was intercepted: is the program linked with -cudart static? "
-                             "Build it with nvcc -cudart shared"
-                       : s->reference_ended || !s->marked
+        show_file(out, s->reference_ended || !s->marked
                            ? "no fault point: nothing that --calls names was called there"
                        : o->part ? "the program ended before the part that --part names was over; "
                                    "does it mark one (oomproof_part_begin), and as many?"
@@ -238,20 +246,21 @@ int op_sweep_command(int argc, char **argv)
     snprintf(at.shared, sizeof at.shared, "%s/sweep", folder);
     snprintf(at.stats, sizeof at.stats, "%s/stats", folder);
     op_sweep_file *s = fresh(at.shared, o.resume);
-    const op_stats *stats = share(at.stats, sizeof *stats);
+    op_stats *stats = share(at.stats, sizeof *stats);
     if (s == MAP_FAILED || stats == MAP_FAILED || !op_loader_root(at.root, sizeof at.root)) {
         fprintf(stderr, "oomproof: error: %s: %s\n", at.shared,
                 errno ? strerror(errno) : "the folder of oomproof is not found");
         if (!o.keep) op_scratch_remove(folder);
         return 7;
     }
+    stats->threads = OP_STATS_THREADS;
     op_again_command(command, sizeof command, o.command);
     op_again_options(again, sizeof again, &o);
     snprintf(asked, sizeof asked, "%s --shard %d/%d%s --budgets %d --sample %d -- %s", again,
              o.shard + 1, o.shards, o.pairs ? " --pairs" : "", o.budgets, o.sample, command);
     if (o.resume && (code = op_plan_resume(s, asked, folder))) return code;
     s->npoints = s->marked = s->reference_ended = s->walked = s->walker_equal = 0;
-    s->threads = s->unforked = s->full = 0;
+    s->threads = s->unforked = s->full = s->not_started = 0;
     s->magic = OP_SWEEP_MAGIC;
     memcpy(s->asked, asked, sizeof asked);
     s->budgets = o.budgets;

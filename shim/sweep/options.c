@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "sweep/options.h"
 #include "launch.h"
+#include "sweep/plan.h"
 #include <getopt.h>
 #include <sched.h>
 #include <stdio.h>
@@ -123,6 +124,28 @@ static void modes(op_sweep_options *o)
     }
 }
 
+/* --calls means nothing, or nothing that can be failed so: found before anything runs. */
+static int calls_are_there(const op_sweep_options *o)
+{
+    char what[200];
+    int named = 0;
+    for (int id = 0; id < OP_CALLS; id++) {
+        if (!op_named(o->calls, &op_table[id])) continue;
+        named = 1;
+        for (int k = 0; k < OP_FAULTS; k++)
+            if (o->kinds >> k & 1 && op_plan_wants(o, (op_fault)k, &op_table[id])) return 1;
+    }
+    if (named)
+        op_usage("--calls: none of these calls can be failed so (--kinds); `oomproof calls` lists "
+                 "what each can have: ",
+                 o->calls);
+    else {
+        snprintf(what, sizeof what, "%.90s; did you mean %s?", o->calls, op_nearest_call(o->calls));
+        op_usage("--calls: no intercepted call has this name: ", what);
+    }
+    return 0;
+}
+
 enum { O_PART = 900, O_THEN, O_FAULT = 1000, O_MODE = 1100 };
 int op_sweep_read_options(int argc, char **argv, op_sweep_options *o)
 {
@@ -169,7 +192,9 @@ int op_sweep_read_options(int argc, char **argv, op_sweep_options *o)
     char rest;
     int c, seed = 1, stepped = 0;
     *o = (op_sweep_options){.device = "auto", .step = 1, .shards = 1, .fork = 1, .prune = 1};
-    while ((c = getopt_long(argc, argv, "+h", table, NULL)) != -1) switch (c) {
+    while ((c = getopt_long(argc, argv, "+h", table, NULL)) != -1) {
+        if (op_usage_value(argv)) return 2;
+        switch (c) {
         case 'd': o->device = optarg; break;
         case 'f': o->faults = optarg; break;
         case 'm': o->memory = optarg; break;
@@ -212,8 +237,8 @@ int op_sweep_read_options(int argc, char **argv, op_sweep_options *o)
         case 't':
             if (!whole("timeout", optarg, 1, 86400, &o->timeout)) return 2;
             break;
-        case 'J': o->json = optarg; break;
-        case 'U': o->junit = optarg; break;
+        case 'J': o->json = op_output_named(optarg); break;
+        case 'U': o->junit = op_output_named(optarg); break;
         case 'H': o->html = optarg; break;
         case 'R': o->resume = 1; /* fall through */
         case 'K': o->keep = optarg; break;
@@ -246,12 +271,14 @@ int op_sweep_read_options(int argc, char **argv, op_sweep_options *o)
             else
                 return op_usage_option();
         }
+    }
     o->seed = (uint64_t)seed;
     if (o->then && !o->point)
         return op_usage("--then is the second fault of a pair; give --point, the first", "");
     if (o->then) o->pairs = 1;
     if (o->part && stepped) return op_usage("--step and --part: one of them: ", o->part);
     modes(o);
+    if (o->calls && !calls_are_there(o)) return 2;
     int other = o->kinds & ~(1 << OP_FAULT_OOM);
     if ((o->sim = op_device(o->device)) < 0)
         return op_usage("--device is sim, gpu or auto, not ", o->device);

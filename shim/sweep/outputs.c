@@ -53,6 +53,22 @@ int op_output_stays(const char *path)
     return !handed(path) && (stat(path, &st) != 0 || S_ISREG(st.st_mode));
 }
 
+int op_output_writable(const char *path)
+{
+    struct stat st;
+    int was_there = access(path, F_OK) == 0;
+    if (handed(path) || (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
+        return 1;
+    FILE *probe = fopen(path, "ae");
+    const int why = errno;
+    char *made = probe && !was_there ? realpath(path, NULL) : NULL; /* behind a link */
+    if (probe) fclose(probe);
+    if (made) unlink(made);
+    free(made);
+    errno = why;
+    return probe != NULL;
+}
+
 int op_outputs_same(const char *a, const char *b)
 {
     struct stat x, y;

@@ -16,5 +16,8 @@ int op_outputs_end(const op_sweep_options *o, const op_sweep_file *s, const op_t
 int op_outputs_same(const char *a, const char *b);
 /* A file that can be read again: neither a device nor a pipe. */
 int op_output_stays(const char *path);
+/* 0: neither is there a file that can be written, nor can one be made (errno). One that was not
+ * there is not left. What is no file is not tried: a pipe may have no reader yet. */
+int op_output_writable(const char *path);
 
 #endif

@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of those that can have it: what --calls names, else what allocates device memory, and of NaN the
- * copies. */
-static int wanted(const op_entry *call, const op_sweep_options *o, op_fault kind)
+int op_plan_wants(const op_sweep_options *o, op_fault kind, const op_entry *call)
 {
     int named =
         o->calls ? op_named(o->calls, call) : (call->flags & OP_F_ALLOC) && call->lib != OP_DRIVER;
@@ -21,7 +19,8 @@ static int wanted(const op_entry *call, const op_sweep_options *o, op_fault kind
 void op_plan_calls(op_sweep_file *s, const op_sweep_options *o, op_fault kind)
 {
     for (int id = 0; id < OP_CALLS; id++)
-        if (wanted(&op_table[id], o, kind)) s->calls[kind][id / 64] |= (uint64_t)1 << id % 64;
+        if (op_plan_wants(o, kind, &op_table[id]))
+            s->calls[kind][id / 64] |= (uint64_t)1 << id % 64;
 }
 
 static void skip(op_sweep_file *s, int point)

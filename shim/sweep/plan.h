@@ -7,6 +7,10 @@
 /* Before the reference: which calls are points of that kind. */
 void op_plan_calls(op_sweep_file *s, const op_sweep_options *o, op_fault kind);
 
+/* Whether calls of this name are points of that kind: of those that can have it, what --calls
+ * names, else what allocates device memory, and of NaN the copies. */
+int op_plan_wants(const op_sweep_options *o, op_fault kind, const op_entry *call);
+
 /* After the reference: marks in s->skip what is not wanted. */
 void op_plan(op_sweep_file *s, const op_sweep_options *o);
 /* After that: how many runs at one point each there will be, with those of a sweep that is resumed;

@@ -364,7 +364,7 @@ void op_sweep_rule(const op_call *c, op_rule *out)
     int gemm = op_table[c->id].flags & OP_F_GEMM;
     switch (S.mine->fault) {
     case OP_FAULT_STATUS: r.action = OP_CODE, r.code = status[op_table[c->id].lib]; break;
-    case OP_FAULT_STICKY: r.action = OP_CODE, r.code = 700; break;
+    case OP_FAULT_STICKY: r.action = OP_CODE, r.code = 700, r.stays = 1; break;
     case OP_FAULT_SHAPE: /* a leading dimension below its least; a negative size */
         r.action = OP_SHAPE;
         r.value = -1;

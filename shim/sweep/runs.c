@@ -29,7 +29,7 @@ static void into(int fd, const char *folder, const char *name, const char *kind)
 }
 
 /* run: of s->result, that which it is to be; -1: none. */
-static pid_t start(const op_sweep_file *s, const op_sweep_options *o, const op_places *at,
+static pid_t start(op_sweep_file *s, const op_sweep_options *o, const op_places *at,
                    const char *name, int run)
 {
     char number[16], taken[700];
@@ -47,9 +47,9 @@ static pid_t start(const op_sweep_file *s, const op_sweep_options *o, const op_p
     unsetenv("OOMPROOF_TRACE");
     into(1, s->folder, name, "out");
     into(2, s->folder, name, "err");
-    execvp(o->command[0], o->command);
-    fprintf(stderr, "oomproof: error: %s cannot be started: %s\n", o->command[0], strerror(errno));
-    _exit(127);
+    op_exec(o->command);
+    s->not_started = 1;
+    _exit(OP_NOT_STARTED);
 }
 
 static double used_by_children(void)

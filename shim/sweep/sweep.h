@@ -125,6 +125,7 @@ typedef struct op_sweep_file {
     int threads; /* besides the one at a fault point, the most there were; by the reference, too */
     char threads_named[120];
     int unforked;     /* second faults that were left out for them */
+    int not_started;  /* the command, which was said */
     int full;         /* there were more than OP_RESULTS runs */
     int walker_equal; /* the walker, never failed, ended in the reference's state */
     int nresults;
