@@ -45,6 +45,7 @@ int op_fit(op_rule *r)
     int n = 0;
     r->selects = r->kind || *r->phase || *r->site || *r->kernel || r->thread >= 0 ||
                  r->stream >= 0 || r->device >= 0 || r->has_budget || r->size_op;
+    r->from = r->skip < r->nth ? r->nth : r->skip < UINT64_MAX ? r->skip + 1 : UINT64_MAX;
     memset(r->fits, 0, sizeof r->fits);
     for (unsigned id = 0; id < OP_CALLS; id++)
         if (op_named(r->call, &op_table[id]) && can_have(r, &op_table[id]) &&
@@ -98,8 +99,11 @@ int op_decide(op_rule *rules, uint32_t which, uint64_t *tally, const op_call *ca
         if (!selects(r, call)) continue;
         uint64_t m = ++r->matched;
         __atomic_store_n(&tally[i], tally[i] + 1, __ATOMIC_RELAXED);
-        if (acts >= 0 || m <= r->skip) continue;
-        if (r->nth && (r->nth_at_least ? m < r->nth : m != r->nth)) continue;
+        if (m < r->from || acts >= 0) continue;
+        if (r->nth && !r->nth_at_least && m > r->nth) {
+            r->from = UINT64_MAX;
+            continue;
+        }
         if (r->interval && (m - r->skip) % r->interval) continue;
         if (r->times && r->acted >= r->times) continue;
         if (r->has_probability && draw(r->seed, m) >= r->probability) continue;

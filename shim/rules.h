@@ -24,6 +24,7 @@ typedef enum op_kind { OP_ANY_KIND, OP_H2H, OP_H2D, OP_D2H, OP_D2D } op_kind;
 typedef struct op_rule {
     uint64_t fits[8];        /* bit of each call that it can act on */
     uint64_t matched, acted; /* counters */
+    uint64_t from;           /* the first match on which it can act */
     uint64_t nth, skip, times, interval;
     int nth_at_least;
     int selects; /* more than the call has to fit */

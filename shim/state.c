@@ -160,7 +160,7 @@ const op_rule *op_decided(op_call *c, cudaStream_t stream, void *caller, void *f
     if (*op_said_tag) c->site = op_said_tag;
     op_gate_enter(&op_lock);
     if (budgeted[c->id]) c->live = op_promised_or_live(c);
-    c->thread = op_thread_number();
+    c->thread = op_thread_is;
     c->stream = stream ? op_stream_number(stream) : 0;
     c->device = device;
     uint64_t *to = tally();
@@ -184,7 +184,7 @@ const op_rule *op_decided(op_call *c, cudaStream_t stream, void *caller, void *f
                            .stays = 1};
         return &acting;
     }
-    if (k < 0 && op_sweep_wants(c->id) && op_sweep_point(c)) {
+    if (k < 0 && op_sweep && op_sweep_wants(c->id) && op_sweep_point(c)) {
         op_not_allocated();
         op_sweep_rule(c, &acting);
         return &acting;
