@@ -175,6 +175,18 @@ static int child_fails(void)
     return 0;
 }
 
+/* Its child is the first to call. */
+static int child_first(void)
+{
+    if (fork() == 0) {
+        calls(1);
+        _exit(0);
+    }
+    wait(NULL);
+    calls(1);
+    return 0;
+}
+
 static uint64_t budget;
 static int over;
 static void *allocates(void *unused)
@@ -300,6 +312,7 @@ int main(int argc, char **argv)
     if (!strcmp(how, "promises")) return promises(argc > 2);
     if (!strcmp(how, "nulls")) return nulls();
     if (!strcmp(how, "child-fails")) return child_fails();
+    if (!strcmp(how, "child-first")) return child_first();
     if (!strcmp(how, "budgets")) return budgets();
     if (!strcmp(how, "calls") && argc > 2) return calls(atoi(argv[2])), 0;
     if (!strcmp(how, "says")) { /* its words, a line each */

@@ -25,6 +25,7 @@ forks)
     done
     expect 3 "matched 0" sim --timeout 100 --faults 'cudaFree site=*nowhere* -> error(cudaErrorUnknown)' -- "$rude" forks
     expect 0 " events" record -o "$d/r" -- "$rude" forks
+    expect 0 " events" record -o "$d/r" -- "$rude" child-first
     for i in 1 2 3; do
         rm -f "$d"/t*
         expect 0 "matched 40001, fired 0" sim --allow-unfired --trace "$d/t" --faults 'cuda* nth=99999 -> delay(0)' -- "$rude" clones

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 const char op_record_help[] =
@@ -232,6 +233,7 @@ int op_record_command(int argc, char **argv)
         return 2;
     }
     struct stat st;
+    struct timespec start;
     if (!o.finish && op_ring_written(ring)) return 2;
     if (!o.finish && stat(ring, &st) == 0 && st.st_size) {
         fprintf(stderr,
@@ -253,12 +255,15 @@ int op_record_command(int argc, char **argv)
     if (!o.finish) {
         unlink(ring);
         o.s.ring = ring;
+        clock_gettime(CLOCK_REALTIME, &start);
         status = op_spawn_run(&o.s);
         code = op_spawn_code(status);
     }
     const char *from = o.finish ? o.finish : ring;
     op_writer span = {0};
     op_ring_writer(from, &span);
+    if (!o.finish) /* a child may have called before it */
+        span.began = (uint64_t)start.tv_sec * 1000000000u + (uint64_t)start.tv_nsec;
     op_fixture *f = op_ring_take(from);
     if (!f) {
         others_of(from, &span, !o.finish);
