@@ -17,11 +17,13 @@ enum { PASSED = sizeof passed_on / sizeof *passed_on };
 static struct sigaction as_before[PASSED];
 static sigset_t mask_before;
 static volatile pid_t command;
+static volatile sig_atomic_t told;
 
 /* What a terminal sends, it sends to the command as well. */
 static void pass_on(int s, siginfo_t *from, void *context)
 {
     (void)context;
+    told = s;
     if (command > 0 && from->si_code != SI_KERNEL) kill(command, s);
 }
 
@@ -82,10 +84,12 @@ static void until_a_child(double end)
     if (left > 0) sigtimedwait(&set, NULL, &t);
 }
 
-static void end_of_all(int seconds)
+static void end_of_all(int seconds, int quiet)
 {
-    fprintf(stderr, "oomproof: the command did not end within %d seconds\n", seconds);
-    op_stacks();
+    if (!quiet) {
+        fprintf(stderr, "oomproof: the command did not end within %d seconds\n", seconds);
+        op_stacks();
+    }
     op_kill_tree();
 }
 
@@ -98,17 +102,18 @@ static void linger(double end, op_ending *ending)
     }
 }
 
-int op_family_wait(pid_t pid, int seconds, op_ending *ending)
+int op_family_wait(pid_t pid, int seconds, int quiet, op_ending *ending)
 {
     int status = 0, got = 0;
     double end = now() + seconds;
     *ending = (op_ending){0};
+    told = 0;
     while (got != 2 && got >= 0) {
         got = reap(pid, &status, !seconds || ending->hung);
         if (got || !seconds || ending->hung) continue;
         if (now() >= end) {
             ending->hung = 1;
-            end_of_all(seconds);
+            end_of_all(seconds, quiet);
         } else
             until_a_child(end);
     }
@@ -117,5 +122,7 @@ int op_family_wait(pid_t pid, int seconds, op_ending *ending)
     if (!ending->hung) linger(seconds ? end : now() + OP_LINGER, ending);
     while (reap(0, NULL, 0) > 0) { /* whoever comes after us may not do it */
     }
+    sigprocmask(SIG_SETMASK, &mask_before, NULL);
+    ending->told = told;
     return status;
 }

@@ -270,7 +270,7 @@ int op_run_command(int argc, char **argv)
     }
     pid_t pid = op_family_begin();
     if (pid == 0) start(&o, root, stats_path, stats);
-    int status = pid > 0 ? op_family_wait(pid, o.timeout, &ending) : 0;
+    int status = pid > 0 ? op_family_wait(pid, o.timeout, 0, &ending) : 0;
     op_scratch_remove(scratch);
     if (pid < 0) return 7;
     if (stats->not_started) /* there is nothing else to say */

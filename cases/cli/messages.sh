@@ -17,6 +17,10 @@ expect 2 "the rules in $d/many: line 33 column 1: there may be 32 rules" sim --f
 printf '\357\273\277cudaMalloc nth=1 -> oom\n' >"$d/bom"
 expect 4 "rule 1 'cudaMalloc nth=1 -> oom' matched 0" sim --faults "@$d/bom" -- true
 
+rule "did you mean nan?" 'cudaMemcpy -> poison(nna)'
+rule "did you mean type=f64?" 'cudaMemcpy -> poison(nan, tipe=f64)'
+rule "did you mean count=N?" 'cudaMemcpy -> poison(inf, cuont=3)'
+
 # commands and options
 expect 2 "not a command of this version: runn; did you mean run?" "$bin/oomproof" runn
 expect 2 "report" "$bin/oomproof"
@@ -24,6 +28,41 @@ for command in run doctor record replay reduce trace sweep; do
     expect 2 "oomproof $command: unrecognized option '--tiemout'" "$bin/oomproof" $command --tiemout 9
     grep -qF "oomproof $command --help" "$out" || { echo "$command: no word of --help"; bad=1; }
 done
+
+for command in run record sweep; do
+    expect 2 "a value is missing before the --: --faults" "$bin/oomproof" $command --faults -- true
+done
+expect 2 "a value is missing before the --: --trace" sim --trace -- touch "$d/ran"
+expect 2 "no intercepted call has this name: cudaMaloc; did you mean cudaMalloc?" "$bin/oomproof" sweep --calls cudaMaloc -- touch "$d/ran"
+expect 2 "none of these calls can be failed so" "$bin/oomproof" sweep --calls 'cudaFree*' -- touch "$d/ran"
+expect 0 '{"exit":0,' sim --json - -- true
+[ ! -e ./- ] || { echo "a file named -"; bad=1; }
+"$bin/oomproof" run --device sim --json - -- echo first >"$d/both" 2>/dev/null
+head -1 "$d/both" | grep -q first && tail -1 "$d/both" | grep -q '^{"exit":0,' || { echo "not both:"; cat "$d/both"; bad=1; }
+
+# what cannot be, before the command starts
+for json in "$d" "$d/nowhere/x" /dev/null/x; do
+    expect 7 "$json cannot be written" sim --json "$json" -- touch "$d/ran"
+done
+[ ! -e "$d/ran" ] || { echo "the command ran"; bad=1; }
+
+# a command that cannot be started: that, and nothing else
+for how in "run --faults cudaMalloc->oom --" "sweep --" "record -o $d/r --"; do
+    for program in no-such-command "$d/none" /etc/passwd; do
+        expect 127 "cannot be started" "$bin/oomproof" $how $program
+        [ "$(wc -l <"$out")" -eq 1 ] || { echo "more than one line:"; cat "$out"; bad=1; }
+    done
+done
+expect 4 "no program that ran carries CUDA code" "$bin/oomproof" sweep --device sim -- true
+grep -q cudart "$out" && { echo "a program without CUDA: $(cat "$out")"; bad=1; }
+
+# what an earlier run left goes, and nothing else
+calls='import ctypes, os; ctypes.CDLL("libcudart.so.13"); l = ctypes.CDLL(None); l.cudaFree(None)'
+expect 0 "2 calls intercepted" sim --trace "$d/t" -- python3 -c "$calls; os.fork() or (l.cudaFree(None), os._exit(0)); os.wait()"
+[ "$(ls "$d"/t.* | wc -l)" -eq 1 ] || { echo "no trace of the child"; bad=1; }
+echo mine >"$d/t.77" && cp "$d/t" "$d/t.old"
+expect 0 "1 calls intercepted" sim --trace "$d/t" -- python3 -c "$calls"
+[ "$(cd "$d" && echo t.*)" = "t.77 t.old" ] || { echo "beside the trace: $(cd "$d" && ls t.*)"; bad=1; }
 
 # files
 printf '#!/nowhere/interpreter\n' >"$d/script" && chmod +x "$d/script"

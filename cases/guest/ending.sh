@@ -20,6 +20,19 @@ pid=$(cat "$d/pid")
 grep -q "process $pid (" "$out" || fail "the daemon's stacks are not shown"
 [ -n "$pid" ] && [ ! -e "/proc/$pid" ] || fail "the daemon is left: $(cat "/proc/$pid/stat")"
 
+# so it is of a replay; and of a recording, signals go to the command
+rm -f "$d/pid"
+expect 0 " events" "$bin/oomproof" record --device sim -o "$d/r" -- "$follow" calls
+expect 6 "did not end within 3 seconds" "$bin/oomproof" replay --device sim --timeout 3 "$d/r" -- \
+    sh -c "(setsid sh -c 'echo \$\$ >\"$d/up\"; exec \"$hangs\"' &); cat '$d/up' >'$d/pid'; while :; do sleep 9; done"
+pid=$(cat "$d/pid")
+grep -q "process $pid (" "$out" || fail "the daemon's stacks are not shown by a replay"
+[ -n "$pid" ] && [ ! -e "/proc/$pid/stat" ] || fail "the daemon is left by a replay"
+for s in HUP USR1 TERM; do
+    expect 0 " events" "$bin/oomproof" record --device sim -o "$d/r.$s" -- \
+        sh -c "'$follow' calls; trap 'exit 0' $s; kill -$s \$PPID; while :; do sleep 0.01; done"
+done
+
 # signals go to the command, and the closing lines are there
 for s in HUP INT TERM QUIT USR1 USR2; do
     expect 0 "2 calls intercepted" sim -- sh -c "'$follow' calls; trap 'exit 0' $s; kill -$s \$PPID; while :; do sleep 0.01; done"

@@ -258,6 +258,7 @@ int op_record_command(int argc, char **argv)
         clock_gettime(CLOCK_REALTIME, &start);
         status = op_spawn_run(&o.s);
         code = op_spawn_code(status);
+        if (status == OP_SPAWN_NOT_STARTED) return code;
     }
     const char *from = o.finish ? o.finish : ring;
     op_writer span = {0};

@@ -111,11 +111,12 @@ static void once(const options *o, const op_fixture *want, replayed *r)
     if (status == -1 || status == -2) {
         snprintf(r->text, sizeof r->text, "the command %s",
                  status == -1 ? "cannot be started" : "did not end in time");
-        fprintf(stderr, "oomproof: %s\n", r->text);
+        if (status == -1 || s.quiet) fprintf(stderr, "oomproof: %s\n", r->text);
         return;
     }
-    if (code == 127 && access(s.ring, F_OK) != 0) { /* why, was said */
+    if (status == OP_SPAWN_NOT_STARTED) { /* why, was said */
         *r = (replayed){.code = 2, .text = "the command cannot be started"};
+        if (s.quiet) fprintf(stderr, "oomproof: %s\n", r->text);
         return;
     }
     op_fixture *got = op_ring_take(s.ring);

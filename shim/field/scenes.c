@@ -105,6 +105,7 @@ static int run(const op_scenes *how, const op_spawn *s, int n, batches *got)
     unlink(s->ring);
     int status = op_spawn_run(s), code = op_spawn_code(status);
     *got = (batches){0};
+    if (status == OP_SPAWN_NOT_STARTED) status = -1;
     if (status == -1 || status == -2 || code == 5) {
         fprintf(stderr, "oomproof: error: %s: pointtrain %s\n", how->file,
                 status == -1   ? "cannot be started"

@@ -16,7 +16,9 @@ typedef struct op_spawn {
     char *const *command;
 } op_spawn;
 
-/* Status as of waitpid; -1: it could not be started; -2: it was stopped for its time. */
+/* Status as of waitpid; -1: something of ours failed; -2: it was stopped for its time. The command
+ * and all that it starts are waited for, stopped and told of signals as those of run are. */
+enum { OP_SPAWN_NOT_STARTED = -3 }; /* the command, which was said */
 int op_spawn_run(const op_spawn *s);
 /* The signal that told us to stop, and the command; 0: none. */
 int op_spawn_stopped(void);
