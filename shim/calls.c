@@ -8,7 +8,7 @@
 /* whether the table names a stream: anything but NULL */
 #define ON_(text) (sizeof text == sizeof "NULL" ? 0u : OP_F_STREAM)
 const op_entry op_table[OP_CALLS] = {
-#define ALLOC(name, parameters, arguments, bytes, live, stream, ask) \
+#define ALLOC(name, parameters, arguments, bytes, live, stream, ...) \
     ENTRY(name, OP_CUDA, OP_F_OOM | OP_F_ALLOC | OP_F_SIZE | ON_(#stream))
 #define PITCHED(name, ...) ENTRY(name, OP_CUDA, OP_F_OOM | OP_F_ALLOC | OP_F_SIZE)
 #define PINNED(name, ...)  ENTRY(name, OP_CUDA, OP_F_OOM | OP_F_SIZE)
@@ -16,16 +16,16 @@ const op_entry op_table[OP_CALLS] = {
     ENTRY(name, OP_CUDA, ON_(#stream))
 #define COPY(name, ...) \
     ENTRY(name, OP_CUDA, OP_F_OOM | OP_F_RESULT | OP_F_COPY | OP_F_SIZE | OP_F_STREAM)
-#define SET(name, ...)                            ENTRY(name, OP_CUDA, OP_F_OOM | OP_F_RESULT | OP_F_SIZE | OP_F_STREAM)
-#define LAUNCH(name, ...)                         ENTRY(name, OP_CUDA, OP_F_OOM | OP_F_RESULT | OP_F_LAUNCH | OP_F_STREAM)
-#define CALL(name, parameters, arguments, stream) ENTRY(name, OP_CUDA, OP_F_OOM | ON_(#stream))
-#define BLAS(name, ...)                           ENTRY(name, OP_CUBLAS, OP_F_OOM)
-#define DNN(name, ...)                            ENTRY(name, OP_CUDNN, OP_F_OOM)
-#define GEMM(name, ...)                           ENTRY(name, OP_CUBLAS, OP_F_OOM | OP_F_GEMM)
-#define DESCRIPTOR(name, ...)                     ENTRY(name, OP_CUDNN, OP_F_OOM | OP_F_DESCRIPTOR)
-#define DRIVER_ALLOC(name, ...)                   ENTRY(name, OP_DRIVER, OP_F_OOM | OP_F_ALLOC | OP_F_SIZE)
-#define DRIVER_RELEASE(name, ...)                 ENTRY(name, OP_DRIVER, 0)
-#define DRIVER_CALL(name, ...)                    ENTRY(name, OP_DRIVER, OP_F_OOM)
+#define SET(name, ...)                                 ENTRY(name, OP_CUDA, OP_F_OOM | OP_F_RESULT | OP_F_SIZE | OP_F_STREAM)
+#define LAUNCH(name, ...)                              ENTRY(name, OP_CUDA, OP_F_OOM | OP_F_RESULT | OP_F_LAUNCH | OP_F_STREAM)
+#define CALL(name, parameters, arguments, stream, ...) ENTRY(name, OP_CUDA, OP_F_OOM | ON_(#stream))
+#define BLAS(name, ...)                                ENTRY(name, OP_CUBLAS, OP_F_OOM)
+#define DNN(name, ...)                                 ENTRY(name, OP_CUDNN, OP_F_OOM)
+#define GEMM(name, ...)                                ENTRY(name, OP_CUBLAS, OP_F_OOM | OP_F_GEMM)
+#define DESCRIPTOR(name, ...)                          ENTRY(name, OP_CUDNN, OP_F_OOM | OP_F_DESCRIPTOR)
+#define DRIVER_ALLOC(name, ...)                        ENTRY(name, OP_DRIVER, OP_F_OOM | OP_F_ALLOC | OP_F_SIZE)
+#define DRIVER_RELEASE(name, ...)                      ENTRY(name, OP_DRIVER, 0)
+#define DRIVER_CALL(name, ...)                         ENTRY(name, OP_DRIVER, OP_F_OOM)
 #include "calls.def"
 };
 

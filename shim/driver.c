@@ -72,14 +72,15 @@ static CUresult failed(const op_rule *r)
         if (done_ != CUDA_SUCCESS && bytes_) op_driver_not_freed();            \
         return TRACED(name, done_, number_, bytes_, NULL, 0);                  \
     }
-#define DRIVER_CALL_(name, own, kind, parameters, arguments)                                \
-    own CUresult parameters                                                                 \
-    {                                                                                       \
-        DRIVER_PASS(name, arguments, kind)                                                  \
-        const op_rule *rule_ = SEEN(((op_call){.id = OP_ID_##name}), NULL);                 \
-        return FAULTED(rule_)                                                               \
-                   ? TRACED(name, failed(rule_), 0, 0, NULL, 1)                             \
-                   : TRACED(name, OUTER(REAL_DRIVER(name, kind) arguments), 0, 0, NULL, 0); \
+#define DRIVER_CALL_(name, own, kind, parameters, arguments, ...)              \
+    own CUresult parameters                                                    \
+    {                                                                          \
+        DRIVER_PASS(name, arguments, kind)                                     \
+        const op_rule *rule_ = SEEN(((op_call){.id = OP_ID_##name}), NULL);    \
+        if (FAULTED(rule_)) return TRACED(name, failed(rule_), 0, 0, NULL, 1); \
+        CUresult done_ = OUTER(REAL_DRIVER(name, kind) arguments);             \
+        __VA_OPT__(if (done_ == CUDA_SUCCESS) __VA_ARGS__;)                    \
+        return TRACED(name, done_, 0, 0, NULL, 0);                             \
     }
 
 #define DRIVER_ALLOC(name, asked, since, parameters, arguments, ...)                     \
@@ -90,10 +91,10 @@ static CUresult failed(const op_rule *r)
     API CUresult name parameters;                                                  \
     DRIVER_RELEASE_(name, static, 1, per_thread_##name parameters, arguments, key) \
     DRIVER_RELEASE_(name, API, 0, name parameters, arguments, key)
-#define DRIVER_CALL(name, asked, since, parameters, arguments)             \
-    API CUresult name parameters;                                          \
-    DRIVER_CALL_(name, static, 1, per_thread_##name parameters, arguments) \
-    DRIVER_CALL_(name, API, 0, name parameters, arguments)
+#define DRIVER_CALL(name, asked, since, parameters, arguments, ...)                     \
+    API CUresult name parameters;                                                       \
+    DRIVER_CALL_(name, static, 1, per_thread_##name parameters, arguments, __VA_ARGS__) \
+    DRIVER_CALL_(name, API, 0, name parameters, arguments, __VA_ARGS__)
 #include "calls.def"
 
 /* ---- lookups ---- */

@@ -61,31 +61,33 @@ static op_kind kind_of(enum cudaMemcpyKind k)
 #define HAS_ASK(...)             (sizeof(#__VA_ARGS__) > 1)
 
 /* takes: 0, or the bytes that will be counted */
-#define ALLOC_(name, parameters, arguments, bytes, takes_, live, stream, ask)                  \
-    API cudaError_t name parameters                                                            \
-    {                                                                                          \
-        RT_PASS(name, arguments);                                                              \
-        const uint64_t asked_ = bytes;                                                         \
-        const cudaStream_t given_to_ = stream;                                                 \
-        const op_rule *rule_ =                                                                 \
-            SEEN(((op_call){.id = OP_ID_##name, .size = asked_, .takes = takes_}), given_to_); \
-        if (FAULTED(rule_)) {                                                                  \
-            void *nowhere = NULL;                                                              \
-            (void)nowhere;                                                                     \
-            if (rule_->action != OP_OOM || !HAS_ASK(ask))                                      \
-                return TRACED(name, injected(rule_), 0, asked_, given_to_, 1);                 \
-            ask;                                                                               \
-            return TRACED(name, out_of_memory(rule_, real(OUTER(REAL(name) arguments))), 0,    \
-                          asked_, given_to_, 1);                                               \
-        }                                                                                      \
-        cudaError_t done_ = real(OUTER(REAL(name) arguments));                                 \
-        uint64_t number_ = done_ == cudaSuccess ? NOTE live : op_not_allocated();              \
-        return TRACED(name, done_, number_, asked_, given_to_, 0);                             \
+#define ALLOC_(name, parameters, arguments, bytes, takes_, live, stream, ask, pinned_)            \
+    API cudaError_t name parameters                                                               \
+    {                                                                                             \
+        RT_PASS(name, arguments);                                                                 \
+        const uint64_t asked_ = bytes;                                                            \
+        const int host_ = pinned_;                                                                \
+        const cudaStream_t given_to_ = stream;                                                    \
+        const op_rule *rule_ =                                                                    \
+            SEEN(((op_call){.id = OP_ID_##name, .size = asked_, .takes = takes_, .host = host_}), \
+                 given_to_);                                                                      \
+        if (FAULTED(rule_)) {                                                                     \
+            void *nowhere = NULL;                                                                 \
+            (void)nowhere;                                                                        \
+            if (rule_->action != OP_OOM || !HAS_ASK(ask))                                         \
+                return TRACED(name, injected(rule_), 0, asked_, given_to_, 1);                    \
+            ask;                                                                                  \
+            return TRACED(name, out_of_memory(rule_, real(OUTER(REAL(name) arguments))), 0,       \
+                          asked_, given_to_, 1);                                                  \
+        }                                                                                         \
+        cudaError_t done_ = real(OUTER(REAL(name) arguments));                                    \
+        uint64_t number_ = done_ == cudaSuccess && !host_ ? NOTE live : op_not_allocated();       \
+        return TRACED(name, done_, number_, asked_, given_to_, 0);                                \
     }
-#define ALLOC(name, parameters, arguments, bytes, live, stream, ask) \
-    ALLOC_(name, parameters, arguments, bytes, 0, live, stream, ask)
+#define ALLOC(name, parameters, arguments, bytes, live, stream, ask, ...) \
+    ALLOC_(name, parameters, arguments, bytes, 0, live, stream, ask, 0 __VA_OPT__(+(__VA_ARGS__)))
 #define PITCHED(name, parameters, arguments, bytes, takes, live) \
-    ALLOC_(name, parameters, arguments, bytes, takes, live, NULL, )
+    ALLOC_(name, parameters, arguments, bytes, takes, live, NULL, , 0)
 
 #define SIMPLE(name, arguments, bytes, stream)                                           \
     RT_PASS(name, arguments);                                                            \
@@ -159,10 +161,15 @@ static op_kind kind_of(enum cudaMemcpyKind k)
         return TRACED_AT(name, done_, 0, 0, stream, poisoned_, named_);                         \
     }
 
-#define CALL(name, parameters, arguments, stream) \
-    API cudaError_t name parameters               \
-    {                                             \
-        SIMPLE(name, arguments, 0, stream)        \
+#define CALL(name, parameters, arguments, stream, ...)                             \
+    API cudaError_t name parameters                                                \
+    {                                                                              \
+        RT_PASS(name, arguments);                                                  \
+        const op_rule *rule_ = SEEN(((op_call){.id = OP_ID_##name}), stream);      \
+        if (FAULTED(rule_)) return TRACED(name, injected(rule_), 0, 0, stream, 1); \
+        cudaError_t done_ = real(OUTER(REAL(name) arguments));                     \
+        __VA_OPT__(if (done_ == cudaSuccess) __VA_ARGS__;)                         \
+        return TRACED(name, done_, 0, 0, stream, 0);                               \
     }
 #include "calls.def"
 

@@ -72,9 +72,11 @@ static void fork_lock(void)
     op_live_hold();
     op_site_hold();
     op_names_hold();
+    op_pools_hold();
 }
 static void fork_unlock(void)
 {
+    op_pools_let_go();
     op_names_let_go();
     op_site_let_go();
     op_live_let_go();
@@ -115,6 +117,7 @@ void op_other_process(void)
     op_live_let_go();
     op_site_free();
     op_names_free();
+    op_pools_let_go();
     op_rules_of_child();
     op_count_of_child();
     op_trace_other_process();

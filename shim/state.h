@@ -162,6 +162,18 @@ int op_is_live(const void *p, uint64_t bytes); /* inside one live block of the r
 /* The smallest budget among the armed rules and the live bytes now; 0: no budget. */
 int op_budget(uint64_t *budget, uint64_t *live);
 
+/* ---- pools.c ---- */
+/* Of the places where memory can be (cudaMemLocationType and the driver's have the same numbers).
+ */
+static inline int op_is_host(int location)
+{
+    return location >= 2 && location <= 4;
+}
+void op_pool_made(const void *pool, int location);
+int op_pool_is_host(const void *pool);
+void op_pools_hold(void); /* around a fork, as of live.h; let go: also where nobody is in there */
+void op_pools_let_go(void);
+
 /* ---- names.c ---- */
 void op_names_hold(void); /* around a fork, as of live.h */
 void op_names_let_go(void);

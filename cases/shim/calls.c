@@ -4,6 +4,7 @@
 #include "case.h"
 #include "oomproof.h"
 #include "standin.h"
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -278,6 +279,35 @@ static void *first_call(void *result)
     *(int *)result = make(OP_ID_cudaStreamQuery);
     return NULL;
 }
+
+START_TEST(a_pool_of_host_memory_is_none_of_the_device)
+{
+    for (int type = cudaMemLocationTypeHost; type <= cudaMemLocationTypeHostNumaCurrent; type++) {
+        struct cudaMemPoolProps props = {.location.type = (enum cudaMemLocationType)type};
+        cudaMemPool_t pool = (cudaMemPool_t)&props;
+        void *p = (char *)NULL + 0x7000;
+        arm("cudaMallocFromPoolAsync budget=4KiB -> oom\ncuMemAllocFromPoolAsync budget=4KiB -> "
+            "oom");
+        ck_assert_int_eq(cudaMemPoolCreate(&pool, &props), 0);
+        ck_assert_int_eq(cudaMallocFromPoolAsync(&p, 8192, pool, NULL), 0);
+        ck_assert_uint_eq(oomproof_live_bytes(), 0);
+        CUdeviceptr at = 0x9000;
+        ck_assert_int_eq(cuMemAllocFromPoolAsync(&at, 8192, (CUmemoryPool)pool, NULL), 0);
+        /* another one at the same address */
+        props.location.type = cudaMemLocationTypeDevice;
+        ck_assert_int_eq(cudaMemPoolCreate(&pool, &props), 0);
+        ck_assert_int_eq(cudaMallocFromPoolAsync(&p, 8192, pool, NULL), 2);
+        ck_assert_int_eq(cuMemAllocFromPoolAsync(&at, 8192, (CUmemoryPool)pool, NULL), 2);
+        ck_assert_int_eq(cudaMallocFromPoolAsync(&p, 4096, pool, NULL), 0);
+        ck_assert_uint_eq(oomproof_live_bytes(), 4096);
+        ck_assert_int_eq(cudaFree(p), 0);
+        CUmemPoolProps driver = {.location.type = (CUmemLocationType)type};
+        CUmemoryPool other = (CUmemoryPool)&driver;
+        ck_assert_int_eq(cuMemPoolCreate(&other, &driver), 0);
+        ck_assert_int_eq(cuMemAllocFromPoolAsync(&at, 8192, other, NULL), 0);
+    }
+}
+END_TEST
 
 START_TEST(threads_are_numbered_by_their_first_call)
 {

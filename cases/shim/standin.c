@@ -21,7 +21,7 @@ int standin_last_error;
         COUNT(name);                  \
         return (type)0;               \
     }
-#define ALLOC(name, parameters, arguments, bytes, live, stream, ask) \
+#define ALLOC(name, parameters, arguments, bytes, live, stream, ...) \
     cudaError_t name parameters                                      \
     {                                                                \
         COUNT(name);                                                 \
