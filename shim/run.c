@@ -43,7 +43,7 @@ const char op_run_help[] =
     "  --trace FILE     every call, for `oomproof trace`; FILE.PID of further processes\n"
     "  --timeout S      the command is stopped after S seconds, with the stacks of all its "
     "threads\n"
-    "  --json FILE      the closing lines for programs\n\n"
+    "  --json FILE      the closing lines for programs; - is standard output\n\n"
     "exit codes: the command's own; 2 usage or bad rule, 3 a rule never fired, also where the "
     "command failed,\n4 nothing was intercepted, 5 the command was killed by a signal, 6 it ran "
     "past --timeout, 7 internal,\n127 it cannot be started\n";

@@ -38,7 +38,7 @@ const char op_record_help[] =
     "                   is what ran, and is not run again\n\n"
     "exit codes: the command's own; 2 usage, bad input or FILE cannot be made, 4 nothing was "
     "recorded or RING is\nno ring, 5 killed by a signal, 7 internal or no room for FILE, and the "
-    "ring stays\n";
+    "ring stays,\n127 CMD cannot be started\n";
 
 typedef struct options {
     op_spawn s;

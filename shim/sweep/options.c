@@ -55,7 +55,7 @@ const char op_sweep_help[] =
     "  --resume FOLDER  go on with a sweep that was stopped, from the folder that it was to "
     "keep\n\n"
     "exit codes: 0 no finding, 1 findings, 2 usage or bad input, 4 no fault point, 5 the reference "
-    "run failed,\n6 it hung, 7 internal\n";
+    "run failed,\n6 it hung, 7 internal, 127 CMD cannot be started\n";
 
 static int whole(const char *name, const char *s, int lo, int hi, int *out)
 {
