@@ -32,6 +32,7 @@ typedef struct module {
     const ElfW(Sym) * symbol;
     size_t nsymbols;
     const char *text;
+    unsigned asked; /* the last turn of dlclose that did */
     struct module *next;
 } module;
 static module *modules;
@@ -207,16 +208,15 @@ static int has_room(void)
     return 0;
 }
 
-/* Under the lock. */
-static seen *look_up(void *address)
+/* Under the lock. NULL: there is no room. */
+static seen *enter(void *address, const Dl_info *info)
 {
     seen *before = known(address);
     if (before) return before;
     if (!has_room()) return NULL;
-    Dl_info info;
     uint64_t start = 0;
     char text[96];
-    module *m = dladdr(address, &info) ? module_at(&info) : NULL;
+    module *m = info ? module_at(info) : NULL;
     const char *f = m ? function_at(m, (char *)address - 1, &start) : "";
     int n = ordinal(m, start);
     if (*f)
@@ -234,7 +234,27 @@ static seen *look_up(void *address)
     return s;
 }
 
+/* The loader is asked before: it holds its lock while constructors run, and these may call. */
+static seen *look_up(void *address)
+{
+    Dl_info info;
+    seen *s = known(address);
+    if (s) return s;
+    const int found = dladdr(address, &info);
+    pthread_mutex_lock(&lock);
+    s = enter(address, found ? &info : NULL);
+    pthread_mutex_unlock(&lock);
+    return s;
+}
+
 /* ---- frames ---- */
+void op_site_start(void)
+{
+    static int done;
+    void *here;
+    if (!__atomic_exchange_n(&done, 1, __ATOMIC_RELAXED)) backtrace(&here, 1);
+}
+
 static int on_stack(void *const *frame)
 {
     static __thread char *lo LOCAL, *hi LOCAL;
@@ -258,7 +278,6 @@ const char *op_site_of(void *caller, void *frame_)
     if (s && s->site) return s->site;
     op_calm calm;
     op_calm_begin(&calm);
-    pthread_mutex_lock(&lock);
     first = s = look_up(caller);
     if (!s) __atomic_fetch_add(&op_shared->sites_lost, 1, __ATOMIC_RELAXED);
     if (s) site = s->site;
@@ -276,7 +295,6 @@ const char *op_site_of(void *caller, void *frame_)
         for (int i = from + 1; !site && i < n; i++)
             if ((s = look_up(address[i]))) site = s->site;
     }
-    pthread_mutex_unlock(&lock);
     op_calm_end(&calm);
     return site ? site : "?";
 }
@@ -291,9 +309,34 @@ static int is_gone(const module *m)
     return strncmp(m->name, slash ? slash + 1 : info.dli_fname, sizeof m->name - 1) != 0;
 }
 
+/* One that this turn has not asked the loader about; NULL: there is none left. */
+static module *unasked(unsigned turn)
+{
+    pthread_mutex_lock(&lock);
+    module *m = modules;
+    while (m && m->asked >= turn) m = m->next;
+    if (m) m->asked = turn;
+    pthread_mutex_unlock(&lock);
+    return m;
+}
+
+static void forget(module *m)
+{
+    pthread_mutex_lock(&lock);
+    module **at = &modules;
+    while (*at && *at != m) at = &(*at)->next;
+    if (*at) {
+        *at = m->next;
+        if (table) make_anew(table->slots, m);
+        if (m->image) munmap((void *)(uintptr_t)m->image, m->bytes);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
 /* Another module may come to lie where this one was. */
 API int dlclose(void *handle)
 {
+    static unsigned turns;
     static int (*cached)(void *);
     int (*real)(void *) = __atomic_load_n(&cached, __ATOMIC_RELAXED);
     if (!real) {
@@ -304,18 +347,9 @@ API int dlclose(void *handle)
     OP_WITHIN;
     op_calm calm;
     op_calm_begin(&calm);
-    pthread_mutex_lock(&lock);
-    for (module **at = &modules; *at;) {
-        module *m = *at;
-        if (!is_gone(m)) {
-            at = &m->next;
-            continue;
-        }
-        *at = m->next;
-        if (table) make_anew(table->slots, m);
-        if (m->image) munmap((void *)(uintptr_t)m->image, m->bytes);
-    }
-    pthread_mutex_unlock(&lock);
+    const unsigned turn = __atomic_add_fetch(&turns, 1, __ATOMIC_RELAXED);
+    for (module *m; (m = unasked(turn));)
+        if (is_gone(m)) forget(m);
     op_calm_end(&calm);
     return e;
 }
@@ -343,13 +377,17 @@ void op_stack_text(char *text, size_t bytes, int most, int files)
     if (!dladdr(__extension__(void *) op_stack_text, &self)) return;
     op_calm calm;
     op_calm_begin(&calm);
-    pthread_mutex_lock(&lock);
     for (int i = 0; i < n && !last && most > 0; i++) {
-        uint64_t start;
+        uint64_t start = 0;
         /* the address before: a call may be the last thing in its function */
         if (!dladdr((char *)address[i] - 1, &info) || info.dli_fbase == self.dli_fbase) continue;
+        pthread_mutex_lock(&lock);
         module *m = module_at(&info);
         const char *f = m ? function_at(m, (char *)address[i] - 1, &start) : "";
+        char function[128];
+        snprintf(function, sizeof function, "%s", f); /* its module may go */
+        f = function;
+        pthread_mutex_unlock(&lock);
         last = !strcmp(f, "main");
         char one[200];
         if (*f && files)
@@ -367,6 +405,5 @@ void op_stack_text(char *text, size_t bytes, int most, int files)
         used += more;
         most--;
     }
-    pthread_mutex_unlock(&lock);
     op_calm_end(&calm);
 }

@@ -8,6 +8,10 @@
  * address of the wrapper; frame: its frame address. Never NULL; kept for good. Thread-safe. */
 const char *op_site_of(void *caller, void *frame);
 
+/* Before sites are looked up: backtrace loads a library at its first call, and no fork should come
+ * in the midst of that. */
+void op_site_start(void);
+
 /* The functions that led here, the innermost first, "a < b < main": without the shim's own, without
  * what lies above main, as many as there is room for, and no more than most. files: with the file
  * of each, "a (libx.so) < main (program)". Slow; thread-safe. */

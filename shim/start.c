@@ -134,6 +134,7 @@ static void __attribute__((constructor)) start(void)
     op_sweep_start();
     op_trace_start();
     op_force_start();
+    if (op_tracing || op_sweep || op_forcing) op_site_start();
     if (op_rules_set(text ? text : "", error, sizeof error) >= 0) return;
     fprintf(stderr, "oomproof: OOMPROOF_FAULTS: %s\n", error);
     _exit(2);

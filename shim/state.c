@@ -213,6 +213,7 @@ static int set_rules(const char *text, char *error, size_t error_bytes, int by_p
 {
     static op_rule fresh[OP_MAX_RULES];
     OP_WITHIN;
+    if (text && strstr(text, "site")) op_site_start();
     op_gate_enter(&op_lock);
     int n = op_parse(text ? text : "", fresh, error, error_bytes);
     if (n >= 0) {

@@ -92,6 +92,26 @@ static int forks(void)
     return bad != 0;
 }
 
+/* A library is loaded, and its constructor calls, while others look call sites up: the loader's
+ * lock is held there, and wanted here. */
+static int early(const char *library)
+{
+    pthread_t t[4];
+    alarm(60);
+    pthread_barrier_init(&together, NULL, 5);
+    for (int i = 0; i < 4; i++)
+        pthread_create(&t[i], NULL, sites, (void *)(intptr_t)(32 * (i + 1)));
+    pthread_barrier_wait(&together);
+    int bad = 0;
+    for (int i = 0; i < 20; i++) {
+        void *h = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+        bad |= !h;
+        if (h) dlclose(h);
+    }
+    for (int i = 0; i < 4; i++) pthread_join(t[i], NULL);
+    return bad;
+}
+
 static void *until_cancelled(void *unused)
 {
     for (;;) calls(3000), pthread_testcancel(); /* a block of the trace is written in there */
@@ -305,6 +325,7 @@ int main(int argc, char **argv)
     if (!strcmp(how, "forks")) return forks();
     if (!strcmp(how, "cancels")) return cancels();
     if (!strcmp(how, "loads")) return loads(argc - 2, argv + 2);
+    if (!strcmp(how, "early") && argc > 2) return early(argv[2]);
     if (!strcmp(how, "odd")) return odd();
     if (!strcmp(how, "clones")) return clones();
     if (!strcmp(how, "frees")) return frees();

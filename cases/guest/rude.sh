@@ -43,6 +43,10 @@ unloads) # another library where one was
     "$bin/oomproof" trace "$d/t" --csv | grep cudaMalloc | cut -d, -f10 | cut -d: -f1 | tr '\n' ' ' >"$d/sites"
     [ "$(cat "$d/sites")" = "libguest_plugin.so libguest_other.so libguest_plugin.so " ] ||
         fail "call sites: $(cat "$d/sites")" ;;
+early) # a constructor holds the loader's lock
+    for i in $(seq 10); do
+        expect 0 "calls intercepted" sim --timeout 100 --trace "$d/t" -- "$rude" early "$build/cases/libguest_early.so"
+    done ;;
 budgets)
     expect 0 "fired" sim --faults 'cudaMalloc budget=1MiB -> oom' -- "$rude" budgets ;;
 leaves) # a call that is left by siglongjmp or by an exception is over, and so is a request that a budget let through

@@ -182,17 +182,34 @@ static void write_device(void)
     name_id(OP_NAME_FACT, fact);
 }
 
-/* A library's version when its first call comes: before, it need not be loaded. Not through REAL:
- * one that lacks the function is no reason to end the program. */
+/* What asks for the versions of libraries. */
+static cublasStatus_t (*blas_property)(libraryPropertyType, int *);
+static size_t (*dnn_version)(void);
+
+/* Before the gate is closed: the loader holds its lock while constructors run, and these may be
+ * waiting for us. Not through REAL: a library that lacks the function is no reason to end. */
+static void look_up(op_lib lib)
+{
+    static int done[OP_DRIVER + 1];
+    if (OP_READ(done[lib])) return;
+    (void)REAL(cudaMemGetInfo);
+    void *p = lib == OP_CUBLAS  ? op_find("cublasGetProperty")
+              : lib == OP_CUDNN ? op_find("cudnnGetVersion")
+                                : NULL;
+    if (lib == OP_CUBLAS) __atomic_store_n((void **)&blas_property, p, __ATOMIC_RELAXED);
+    if (lib == OP_CUDNN) __atomic_store_n((void **)&dnn_version, p, __ATOMIC_RELAXED);
+    OP_WRITE(done[lib], 1);
+}
+
+/* A library's version when its first call comes: before, it need not be loaded. */
 static void write_version(op_lib lib)
 {
     static const char *const called[] = {[OP_CUBLAS] = "cublas", [OP_CUDNN] = "cudnn"};
-    cublasStatus_t (*property)(libraryPropertyType, int *) = NULL;
-    size_t (*version)(void) = NULL;
+    cublasStatus_t (*property)(libraryPropertyType, int *) =
+        lib == OP_CUBLAS ? OP_READ(blas_property) : NULL;
+    size_t (*version)(void) = lib == OP_CUDNN ? OP_READ(dnn_version) : NULL;
     int part[3] = {0};
     char fact[40];
-    if (lib == OP_CUBLAS) property = op_find("cublasGetProperty");
-    if (lib == OP_CUDNN) version = op_find("cudnnGetVersion");
     op_within within;
     op_enter(&within);
     for (int i = 0; property && i < 3; i++)
@@ -211,7 +228,8 @@ void op_trace_event(op_id call, int result, uint64_t pointer, uint64_t bytes, cu
     op_calm calm;
     if (tracing == OP_TRACE_FULL && !result) return;
     const char *from = site ? site : op_site_of(caller, frame);
-    int thread = op_thread_number();
+    int thread = op_thread_is;
+    if (op_trace_is_ring()) look_up(op_table[call].lib);
     op_gate_enter(&gate);
     if (op_tracing == OP_TRACE_ASKED) op_trace_open_file();
     if (op_tracing == OP_TRACE_ON) {
