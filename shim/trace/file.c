@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define WINDOW     ((size_t)1024)  /* records of a trace that are mapped */
+#define WINDOW     ((size_t)2048)  /* records of a trace that are mapped */
 #define RING_NAMES ((size_t)16384) /* records before the ring: head, names, the card */
 #define RING_LEAST ((uint64_t)1024)
 
