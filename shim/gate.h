@@ -1,6 +1,7 @@
-/* gate.h - a lock for a few instructions that every allocation makes: one atomic operation, where a
- * mutex needs two. Whoever finds it closed looks again, then lets others run, then sleeps: a thread
- * of higher priority must not wait for ever for one that it keeps from running. Not fair. */
+/* gate.h - a lock for the few instructions that every allocation, every call that a rule names and
+ * every traced one make: one atomic operation, where a mutex needs two. Whoever finds it closed
+ * looks again, then lets others run, then sleeps: a thread of higher priority must not wait for
+ * ever for one that it keeps from running. Not fair. */
 #ifndef OP_GATE_H
 #define OP_GATE_H
 #include <sched.h>

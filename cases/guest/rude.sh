@@ -32,6 +32,9 @@ forks)
         for f in "$d"/t*; do "$bin/oomproof" trace "$f" --csv | tail -n +2 | cut -d, -f4 | sort | uniq -c | tr -s ' \n' ' '; done >"$out"
         [ "$(cat "$out")" = " 20000 cudaFree 1 cudaStreamQuery  20000 cudaStreamQuery " ] || fail "clone: $(cat "$out")"
     done
+    for i in 1 2 3 4 5; do # each process counts in a row of its own
+        expect 0 "40001 calls intercepted" sim -- "$rude" clones the-same-call
+    done
     [ -z "$(ls "$d"/r.ring.* 2>/dev/null)" ] || fail "rings of children in which nothing failed are left" ;;
 cancels)
     expect 0 "calls intercepted" sim --timeout 100 --trace "$d/t" -- "$rude" cancels
