@@ -112,6 +112,11 @@ void pt_probe_reference(int (*fn)(void *user), void *user)
     oomproof_reference(fn, user);
 }
 
+void pt_probe_wider(int (*fn)(void *user), void *user, double times)
+{
+    oomproof_wider(fn, user, times);
+}
+
 uint64_t pt_probe_hash(uint64_t seed, const void *data, size_t bytes)
 {
     return oomproof_hash(seed, data, bytes);

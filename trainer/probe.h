@@ -47,6 +47,7 @@ void pt_probe_retry(const void *state, size_t bytes);
 void pt_probe_bound(int64_t attempts);
 /* fn computes the gradient of what was trained again: see oomproof_reference. */
 void pt_probe_reference(int (*fn)(void *user), void *user);
+void pt_probe_wider(int (*fn)(void *user), void *user, double times); /* see oomproof_wider */
 uint64_t pt_probe_hash(uint64_t seed, const void *data, size_t bytes);
 typedef struct pt_probe_step {
     int64_t points, trained, dropped, attempts, bound, retries, splits;

@@ -282,6 +282,7 @@ static void ended(const op_step_summary *s)
         op_sweep->peak_live = op_live_peak(&op_runtime_live, 0);
         op_sweep->reference_step = *s;
         op_sweep->reference_state = op_buffers_write("reference.bin");
+        if (!*op_sweep->part) op_sweep->rounding = op_buffers_rounding();
         op_sweep->reference_ended = 1;
     } else if (op_sweep->role == OP_WALKER) {
         op_sweep->walker_equal = op_buffers_hash() == op_sweep->reference_state &&

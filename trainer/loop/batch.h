@@ -69,5 +69,6 @@ typedef struct pt_watch {
     const pt_ledger *ledger;
 } pt_watch;
 int pt_watch_again(void *user); /* a pt_watch; 0, or it cannot be computed */
+int pt_watch_wider(void *user); /* the same, all of it in 32 bits */
 
 #endif

@@ -371,6 +371,7 @@ done:
     b.plan = NULL; /* what is computed again teaches nothing */
     pt_watch a = {b, scenes, keys, n, ledger};
     pt_probe_reference(pt_watch_again, &a);
+    if (t->o.net.amp != PT_AMP_OFF) pt_probe_wider(pt_watch_wider, &a, 2);
     pt_probe_step_end(
         &(pt_probe_step){out->points, out->trained, out->dropped, r->attempts, r->bound, r->retries,
                          r->splits_scene + r->splits_space, st != PT_OK,
