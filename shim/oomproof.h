@@ -35,6 +35,7 @@ OOMPROOF_WEAK const char *op_folder(void);
 OOMPROOF_WEAK void op_step_begin(void);
 OOMPROOF_WEAK void op_sample(uint64_t points);
 OOMPROOF_WEAK void op_bound(int64_t attempts);
+OOMPROOF_WEAK void op_carried(int64_t points);
 OOMPROOF_WEAK void op_reference(int (*fn)(void *user), void *user);
 OOMPROOF_WEAK void op_wider(int (*fn)(void *user), void *user, double times);
 OOMPROOF_WEAK void op_retry(const void *state, size_t bytes);
@@ -166,6 +167,14 @@ static inline void oomproof_retry(const void *state, size_t bytes)
 static inline void oomproof_bound(int64_t attempts)
 {
     if (op_bound) op_bound(attempts);
+}
+
+/* Of gradient accumulation, said before the step's end: so many points were trained by batches
+ * before this one whose sum it goes on. Though all of its own were dropped it may then move
+ * everything; what has a tolerance must be what oomproof_reference gives. */
+static inline void oomproof_carried(int64_t points)
+{
+    if (op_carried) op_carried(points);
 }
 
 /* How to compute the step's buffers again for the points that were trained, the others left out and

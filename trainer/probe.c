@@ -107,6 +107,11 @@ void pt_probe_bound(int64_t attempts)
     oomproof_bound(attempts);
 }
 
+void pt_probe_carried(int64_t points)
+{
+    oomproof_carried(points);
+}
+
 void pt_probe_reference(int (*fn)(void *user), void *user)
 {
     oomproof_reference(fn, user);
