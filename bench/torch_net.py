@@ -5,40 +5,19 @@ thread and by all.
 A step is what pointtrain's is: from points to voxels of three levels and their kernel maps, forward, loss, backward, AdamW.
 A sparse convolution gathers the rows of each offset, multiplies, and adds to the rows of the output."""
 import json
-import struct
 import sys
 import time
 
 import torch
 import torch.nn.functional as F
 
-WIDTH, CLASSES, FEATURES = (32, 64, 128), 6, 6
-BLOCKS = (  # name, kind, level of the output, input channels, output channels
-    ("stem", "same", 0, FEATURES, 32), ("enc0", "same", 0, 32, 32), ("down0", "down", 1, 32, 64), ("enc1", "same", 1, 64, 64),
-    ("down1", "down", 2, 64, 128), ("enc2", "same", 2, 128, 128), ("up1", "up", 1, 128, 64), ("dec1", "same", 1, 128, 64),
-    ("up0", "up", 0, 64, 32), ("dec0", "same", 0, 64, 32))
+import parameters
+from parameters import BLOCKS, CLASSES, FEATURES
 
 
-def parameters(path):
-    """The parameters in the order of a checkpoint (trainer/loop/checkpoint.h)."""
-    with open(path, "rb") as f:
-        image = f.read()
-    header = struct.unpack_from("<4q", image, 8)  # version, bytes a number, parameters, running statistics
-    # from the end, which later versions leave alone: parameters, two moments, 8 bytes of checksum
-    start = len(image) - 8 - 4 * 3 * header[2] - 4 * header[3]
-    flat = torch.frombuffer(bytearray(image[start:start + 4 * header[2]]), dtype=torch.float32)
-    out, at = [], 0
-    for _, kind, _, cin, cout in BLOCKS:
-        for shape in ((27 if kind == "same" else 8, cin, cout), (cout,), (cout,)):
-            count = torch.Size(shape).numel()
-            out.append(flat[at:at + count].clone().view(shape).requires_grad_())
-            at += count
-    for shape in ((WIDTH[0], CLASSES), (CLASSES,)):
-        count = torch.Size(shape).numel()
-        out.append(flat[at:at + count].clone().view(shape).requires_grad_())
-        at += count
-    assert at == header[2], f"{header[2]} parameters, this net has {at}"
-    return out
+def tensors(path):
+    return [torch.frombuffer(bytearray(values), dtype=torch.float32).view(shape).requires_grad_()
+            for _, shape, values in parameters.of(path)]
 
 
 BITS, BIAS = 18, 1 << 17
@@ -115,7 +94,7 @@ def main():
     seconds = {}
     for threads in {1, torch.get_num_threads()}:
         torch.set_num_threads(threads)
-        p = parameters(path)
+        p = tensors(path)
         step = torch.optim.AdamW(p, lr=1e-3, weight_decay=0.01)
         seconds[threads] = []
         for i in range(steps):

@@ -35,7 +35,9 @@ OOMPROOF_WEAK const char *op_folder(void);
 OOMPROOF_WEAK void op_step_begin(void);
 OOMPROOF_WEAK void op_sample(uint64_t points);
 OOMPROOF_WEAK void op_bound(int64_t attempts);
+OOMPROOF_WEAK void op_carried(int64_t points);
 OOMPROOF_WEAK void op_reference(int (*fn)(void *user), void *user);
+OOMPROOF_WEAK void op_wider(int (*fn)(void *user), void *user, double times);
 OOMPROOF_WEAK void op_retry(const void *state, size_t bytes);
 OOMPROOF_WEAK void op_step_end(const struct op_step_summary *summary);
 OOMPROOF_WEAK void op_part_begin(const char *name);
@@ -167,6 +169,14 @@ static inline void oomproof_bound(int64_t attempts)
     if (op_bound) op_bound(attempts);
 }
 
+/* Of gradient accumulation, said before the step's end: so many points were trained by batches
+ * before this one whose sum it goes on. Though all of its own were dropped it may then move
+ * everything; what has a tolerance must be what oomproof_reference gives. */
+static inline void oomproof_carried(int64_t points)
+{
+    if (op_carried) op_carried(points);
+}
+
 /* How to compute the step's buffers again for the points that were trained, the others left out and
  * the divisor unchanged, without a split: fn is called at the end of a step that dropped some of
  * its points, with every buffer as it was at the step's beginning and no faults; it fills those
@@ -174,6 +184,15 @@ static inline void oomproof_bound(int64_t attempts)
 static inline void oomproof_reference(int (*fn)(void *user), void *user)
 {
     if (op_reference) op_reference(fn, user);
+}
+
+/* How to compute them in a wider type (float, for a step of 16 bits), as oomproof_reference does
+ * it. A split step adds in another order, and what is rounded to few bits may come out other by
+ * much: a buffer with a tolerance may then be off by `times` as much as the step that never failed
+ * is from the wider one, where that is more, both the worst buffer and all of them in length. */
+static inline void oomproof_wider(int (*fn)(void *user), void *user, double times)
+{
+    if (op_wider) op_wider(fn, user, times);
 }
 
 /* How a step went. bound: the most attempts there may be, 0: none is known. NULL for a summary is

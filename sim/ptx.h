@@ -48,7 +48,8 @@ uint64_t sim_ptx_function_address(const sim_ptx *m, const char *name);
  * Returns that count, or -1 when out cannot be written. in_strips: eight threads of a row at a time
  * where sim_ptx_strips says so; faster, with the same results, and longer to compile. */
 int sim_ptx_emit(const sim_ptx *m, int kernel, int in_strips, FILE *out);
-int sim_ptx_strips(const sim_ptx *m, int kernel); /* 1: its threads can run in strips */
+int sim_ptx_strips(const sim_ptx *m, int kernel);     /* 1: its threads can run in strips */
+int sim_ptx_strips_pay(const sim_ptx *m, int kernel); /* 1: and are expected to gain by it */
 
 /* Every form of an instruction that is translated, from the table that decides: opcode and
  * modifiers. Of modifiers that change no result each is told once, not in all combinations. */

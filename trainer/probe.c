@@ -107,9 +107,19 @@ void pt_probe_bound(int64_t attempts)
     oomproof_bound(attempts);
 }
 
+void pt_probe_carried(int64_t points)
+{
+    oomproof_carried(points);
+}
+
 void pt_probe_reference(int (*fn)(void *user), void *user)
 {
     oomproof_reference(fn, user);
+}
+
+void pt_probe_wider(int (*fn)(void *user), void *user, double times)
+{
+    oomproof_wider(fn, user, times);
 }
 
 uint64_t pt_probe_hash(uint64_t seed, const void *data, size_t bytes)

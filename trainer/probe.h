@@ -45,8 +45,10 @@ const char *pt_probe_folder(void);    /* to write in instead, in a sweep: see oo
 void pt_probe_retry(const void *state, size_t bytes);
 /* The most attempts of this step: see oomproof_bound. */
 void pt_probe_bound(int64_t attempts);
+void pt_probe_carried(int64_t points); /* see oomproof_carried */
 /* fn computes the gradient of what was trained again: see oomproof_reference. */
 void pt_probe_reference(int (*fn)(void *user), void *user);
+void pt_probe_wider(int (*fn)(void *user), void *user, double times); /* see oomproof_wider */
 uint64_t pt_probe_hash(uint64_t seed, const void *data, size_t bytes);
 typedef struct pt_probe_step {
     int64_t points, trained, dropped, attempts, bound, retries, splits;

@@ -327,6 +327,32 @@ START_TEST(a_kernel_that_runs_often_is_compiled_beside_the_program)
 }
 END_TEST
 
+static __global__ void move_vectors(const int *row, const float4 *from, float4 *to)
+{
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    float4 a = from[row[i / 8] * 8 + i % 8];
+    to[i] = a;
+}
+
+/* As a row of features: it moves whole vectors already. */
+START_TEST(a_kernel_that_only_moves_vectors_is_left_as_it_is)
+{
+    enum { THREADS = 1 << 16 };
+    char *folder = own_cache();
+    static int row[THREADS / 8];
+    for (int i = 0; i < THREADS / 8; i++) row[i] = THREADS / 8 - 1 - i;
+    int *at = (int *)device(row, sizeof row), *dy = (int *)device(NULL, N / 16 * 4);
+    float4 *from = (float4 *)device(NULL, THREADS * 16), *to = (float4 *)device(NULL, THREADS * 16);
+    for (int i = 0; i < (1 << 23) / THREADS; i++) {
+        move_vectors<<<THREADS / 128, 128>>>(at, from, to);
+        ck_assert_int_eq(files_beside(folder), 0);
+    }
+    while (!files_beside(folder)) collide<<<N / 128, 128>>>(dy); /* which gains */
+    OK(cudaDeviceSynchronize());
+    remove_cache(folder);
+}
+END_TEST
+
 START_TEST(a_program_that_ends_first_leaves_no_compiler_and_no_file)
 {
     char *folder = own_cache();

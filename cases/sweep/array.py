@@ -26,11 +26,11 @@ SETTINGS = {
     "card": ["8GiB", "60MiB", "pressure"],  # with room, nearly full, filled by others while the step runs
     "fault": ["oom", "status", "sticky", "shape-nan", "budgets"],
     "part": ["step", "validate", "checkpoint"],  # what is swept
-    "learning": ["plain", "sgd", "loss"],  # sgd: with onecycle; loss: smoothed, weighted, under dropout
+    "learning": ["plain", "sgd", "loss"],  # sgd: with onecycle, of two batches a step; loss: smoothed, weighted, under dropout
 }
 # a checkpoint multiplies nothing, reads no loss and allocates nothing
 IMPOSSIBLE = {("fault", fault, "part", "checkpoint") for fault in ("shape-nan", "budgets")}
-LEARNING = {"plain": [], "sgd": ["--optimizer", "sgd", "--schedule", "onecycle", "--lr", "0.01"],
+LEARNING = {"plain": [], "sgd": ["--optimizer", "sgd", "--schedule", "onecycle", "--lr", "0.01", "--accum", "2"],
             "loss": ["--label-smoothing", "0.1", "--class-weights", "inverse", "--dropout", "0.3"]}
 NAMES = list(SETTINGS)
 POINTS = 4  # of each row of the product

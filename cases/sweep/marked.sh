@@ -11,6 +11,14 @@ swept 1 "FINDING leak" "512 device bytes more" "1 status once: leak" "sticky onc
 # what differed first within a part, and by how much
 swept 1 "FINDING" "scores was changed: off by 0.125 (bound 0), first at number 2 of 4" ++ --once --part work -- "$prog" off work
 swept 1 "state was changed: 1 of its 8 bytes, the first at 3" ++ --once --part work -- "$prog" differs work
+# a step of few bits that was split is held against what its roundings do: twice as far as it is from the wider one
+for way in "" --no-fork; do
+    swept 0 "1 once: recovered exactly" "0 findings" ++ $way --once -- "$prog" rounds
+    swept 1 "FINDING wrong gradient" "scores is off by 0.0375 (bound 0.0001)" ++ $way --once -- "$prog" rounds-exactly
+    swept 1 "FINDING wrong gradient" "scores is off by 0.125 (bound 0.05)" ++ $way --once -- "$prog" rounds-more
+    swept 1 "FINDING wrong gradient" "off by 0.0474 of its length (bound 0.0364)" ++ $way --once -- "$prog" rounds-all
+    swept 0 "1 persistent: recovered with declared loss" "0 findings" ++ $way --persistent -- "$prog" rounds-drops
+done
 # the way to the fault, at the finding
 swept 1 "  stack: work (sweep_subject) < main (sweep_subject)" ++ --once --junit "$dir/junit" -- "$prog" off
 grep -q "stack: work (sweep_subject) &#60; main (sweep_subject)" "$dir/junit" || { echo "no stack in the JUnit:"; cat "$dir/junit"; bad=1; }

@@ -51,6 +51,28 @@ static void wait_for_others(void)
     while (access(path, F_OK) != 0) sched_yield();
 }
 
+/* As a step of few bits: the wider one differs from it by 0.025 in the measure of a buffer, by
+ * 0.0183 of its length. */
+static int wider(void *unused)
+{
+    (void)unused;
+    scores[0] += 0.1f;
+    return 0;
+}
+static int alone(void *unused)
+{
+    (void)unused;
+    return 0;
+}
+
+/* After a failure the step is split: its sums come out other. */
+static void adds_otherwise(oomproof_step *s)
+{
+    if (s->splits++) return;
+    for (int i = 0; i < (is("rounds-all") ? 3 : 1); i++)
+        scores[2 - i] += is("rounds-more") ? 0.5f : 0.15f;
+}
+
 /* 512 bytes there and back; again after a failure, if it is an out-of-memory. */
 static __attribute__((noinline)) int work(oomproof_step *s, int first)
 {
@@ -78,6 +100,7 @@ static __attribute__((noinline)) int work(oomproof_step *s, int first)
         if (p && !is("leaks")) cudaFree(p);
         p = NULL;
         if (is("off")) scores[2] += 0.5f;
+        if (!strncmp(how, "rounds", 6)) adds_otherwise(s);
         if (is("differs")) state[3] ^= 6;
         if (is("prints")) printf("another line\n");
         if (e != cudaErrorMemoryAllocation) return s->failed = 1, s->exit_code = 1;
@@ -85,6 +108,7 @@ static __attribute__((noinline)) int work(oomproof_step *s, int first)
         if (!is("prints")) oomproof_retry(s, sizeof *s);
         if (is("dies")) abort();
     }
+    if (!strncmp(how, "rounds-drops", 12)) return s->points = 2, s->trained = s->dropped = 1, 0;
     return s->failed = 1, s->exit_code = 1;
 }
 
@@ -102,6 +126,8 @@ int main(int argc, char **argv)
         oomproof_part_end(NULL, NULL);
     }
     oomproof_buffer("scores", scores, sizeof scores, 0, 'f', 1e-4);
+    if (!strncmp(how, "rounds", 6) && !is("rounds-exactly")) oomproof_wider(wider, NULL, 2);
+    if (!strncmp(how, "rounds-drops", 12)) oomproof_reference(alone, NULL);
     oomproof_buffer("state", state, sizeof state, 0, 'b', 0);
     if (part)
         oomproof_part_begin(argv[2]);

@@ -71,6 +71,15 @@ budgets)
     swept 0 "1 budget: recovered with declared loss" "$clean" ++ --budget "$one" -- $double --allocator direct
     swept 0 "1 budget: recovered with declared loss" "$clean" ++ --budget "$one" --no-fork -- $double --allocator direct
     swept 0 "budget: recovered exactly" "$clean" ++ --budgets 12 -- $train --allocator caching --norm batch ;;
+accum) # a step of two batches, either of which loses points, or all of them; products of 16 bits
+    for step in 1 2; do
+        swept 0 "80 persistent: recovered with declared loss" "budget: recovered with declared loss" "$clean" \
+            ++ --step $step --persistent --by site --budgets 8 -- $train --steps 4 --accum 2 --allocator direct
+    done
+    for amp in fp16 bf16; do
+        swept 0 "budget: recovered exactly" "budget: recovered with declared loss" "$clean" \
+            ++ --step 2 --budgets 12 -- $train --steps 4 --accum 2 --amp $amp --allocator direct
+    done ;;
 chosen)
     swept 0 "142 fault points at 80 sites, 80 runs" "$clean" ++ --once --by site -- $train --allocator direct
     swept 0 " 9 runs" ++ --once --sample 9 --seed 4 -- $train --allocator direct

@@ -21,6 +21,10 @@ int op_buffers_unmoved(op_result *r);
  * with r->why; 1 with r->why when there is nothing to compare with. */
 int op_buffers_recomputed(op_result *r);
 
+/* In the reference, after its step: how far the program says that roundings may take it
+ * (op_wider). The buffers are not what they were after it. */
+op_rounding op_buffers_rounding(void);
+
 /* Of a part beside the steps: what the reference left alone is as it was at the start, what it
  * wrote as in the reference, or, where this one failed, as at the start; where points were lost, it
  * is not compared. 0 with r->why. */

@@ -261,6 +261,7 @@ int op_sweep_command(int argc, char **argv)
     if (o.resume && (code = op_plan_resume(s, asked, folder))) return code;
     s->npoints = s->marked = s->reference_ended = s->walked = s->walker_equal = 0;
     s->threads = s->unforked = s->full = s->not_started = 0;
+    s->rounding = (op_rounding){0};
     s->magic = OP_SWEEP_MAGIC;
     memcpy(s->asked, asked, sizeof asked);
     s->budgets = o.budgets;

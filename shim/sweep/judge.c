@@ -79,6 +79,12 @@ void op_judge_again(void)
 
 static void end(op_result *r, op_verdict v, const char *why);
 
+static int64_t carried; /* points of batches before, in the step's sum */
+API void op_carried(int64_t points)
+{
+    carried = points;
+}
+
 API void op_bound(int64_t attempts)
 {
     most_attempts = attempts;
@@ -177,8 +183,8 @@ static void judge(op_result *r, const op_step_summary *s)
             end(r, OP_V_DRIFT, "points were dropped under a transient fault");
         if (part && !op_buffers_of_part(r, 0, 1)) end(r, OP_V_DRIFT, NULL);
         if (part) end(r, OP_V_DECLARED, NULL);
-        if (!s->trained && !op_buffers_unmoved(r)) end(r, OP_V_DRIFT, NULL);
-        if (s->trained && !op_buffers_recomputed(r)) end(r, OP_V_GRADIENT, NULL);
+        if (!s->trained && !carried && !op_buffers_unmoved(r)) end(r, OP_V_DRIFT, NULL);
+        if ((s->trained || carried) && !op_buffers_recomputed(r)) end(r, OP_V_GRADIENT, NULL);
         end(r, OP_V_DECLARED, NULL);
     }
     if (part && op_buffers_of_part(r, 0, 0)) end(r, OP_V_EXACT, "");
@@ -200,7 +206,7 @@ static void begin(void)
     if (!op_sweep_claim()) return;
     steps++;
     in_step = 1;
-    most_attempts = tries = 0;
+    most_attempts = tries = carried = 0;
     if (op_sweep->role == OP_REFERENCE && !op_sweep->marked) {
         op_sweep->marked = 1; /* what was counted before lies outside any step */
         op_sweep->npoints = 0;
@@ -282,6 +288,7 @@ static void ended(const op_step_summary *s)
         op_sweep->peak_live = op_live_peak(&op_runtime_live, 0);
         op_sweep->reference_step = *s;
         op_sweep->reference_state = op_buffers_write("reference.bin");
+        if (!*op_sweep->part) op_sweep->rounding = op_buffers_rounding();
         op_sweep->reference_ended = 1;
     } else if (op_sweep->role == OP_WALKER) {
         op_sweep->walker_equal = op_buffers_hash() == op_sweep->reference_state &&

@@ -95,6 +95,12 @@ typedef struct op_step_summary {
     int failed, exit_code, regrouped;
 } op_step_summary;
 
+/* What roundings may do to buffers with a tolerance (oomproof_wider): the worst of them by its own
+ * measure, and all of them in length. 0: not known. */
+typedef struct op_rounding {
+    double worst, length;
+} op_rounding;
+
 typedef struct op_sweep_file {
     uint64_t magic;
     /* what is asked for */
@@ -118,6 +124,7 @@ typedef struct op_sweep_file {
     uint64_t reference_live, reference_state;
     uint64_t begin_live, peak_live; /* of the step */
     op_step_summary reference_step;
+    op_rounding rounding;
     int reference_ended;
     op_point point[OP_POINTS];
     /* written by the walker and its children */
@@ -143,7 +150,7 @@ static inline int op_is_check(const op_sweep_file *s, const op_result *r)
     long i = r->point < 0 ? r - s->result : r->point + (r->second > 0 ? r->second : 0);
     return i % 20 == 0;
 }
-#define OP_SWEEP_MAGIC 0x33706565777370ull
+#define OP_SWEEP_MAGIC 0x34706565777370ull
 /* The bit of a run at a point: its kind and mode. */
 #define OP_RUN(fault, mode) (1u << (2 * (unsigned)(fault) + (unsigned)(mode)))
 _Static_assert(OP_BUDGET == 2 && 2 * OP_FAULTS <= 16, "a budget is no run of a point");

@@ -77,7 +77,7 @@ static void begin(sim_function *f)
     int k = sim_kernel_index(f);
     f->settled = 1;
     if (failed || !folder || access(folder, W_OK) != 0 || k < 0 ||
-        !sim_ptx_strips(f->module->ptx, k))
+        !sim_ptx_strips_pay(f->module->ptx, k))
         return;
     if (!before++) {
         clear(folder);

@@ -41,6 +41,7 @@ pt_status pt_twice(pt_trainer *t, pt_batch_result *out,
 /* A batch that ended well and weighs so much: its gradient counts, and a step is taken where it is
  * the last of --accum. */
 pt_status pt_step_batch(pt_trainer *t, double weight, int64_t trained, pt_batch_result *out);
+pt_status pt_add_to_step(pt_trainer *t); /* the gradient of a batch, to that of its step */
 /* The last of --accum failed: the step of the others, if there are any; the error stays. */
 void pt_step_without(pt_trainer *t, pt_batch_result *out);
 /* The state before the batch, whatever was committed of it. */
@@ -69,5 +70,6 @@ typedef struct pt_watch {
     const pt_ledger *ledger;
 } pt_watch;
 int pt_watch_again(void *user); /* a pt_watch; 0, or it cannot be computed */
+int pt_watch_wider(void *user); /* the same, all of it in 32 bits */
 
 #endif

@@ -4,13 +4,14 @@
 #include "loop/trainer.h"
 
 /* By pt_write_whole: PATH is always a whole checkpoint.
- * Format: 8 bytes "OOMPROOF", then little-endian int64: version 4, bytes a real, nparams, nrunning,
+ * Format: 8 bytes "OOMPROOF", then little-endian int64: version 5, bytes a real, nparams, nrunning,
  * steps of the optimiser, batches seen, seed, options digest, classes, convolutions, norm,
  * optimiser (0 AdamW, 1 SGD), amp, loss scale, good steps; batches a step, and of the step in
  * progress: batches, points trained, bits of the doubles divisor and weight; then param, m
  * [nparams], of AdamW v [nparams], running [nrunning] and, where the step in progress has batches,
- * their gradient [nparams]; then a 64-bit FNV-1a of everything before. Read are also version 3,
- * which ends with good steps, and version 2, which has no optimiser: AdamW. */
+ * their gradient [nparams]; then a 64-bit FNV-1a of everything before, and the mark of the end.
+ * Read are also version 4, without the mark, version 3, which ends with good steps, and version 2,
+ * which has no optimiser: AdamW. */
 pt_status pt_checkpoint_save(pt_trainer *t, const char *path);
 /* *found 0: there is no such file. A file that is not a whole checkpoint of this net is
  * PT_ERR_INPUT and changes nothing. */

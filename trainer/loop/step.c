@@ -81,11 +81,10 @@ pt_status pt_twice(pt_trainer *t, pt_batch_result *out,
 
 /* The gradient of the batch, to those of the batches before it. One launch: where the wait after it
  * fails, it is only waited for again. */
-static pt_status add_gradient(pt_trainer *t, pt_batch_result *out)
+pt_status pt_add_to_step(pt_trainer *t)
 {
     pt_net *n = t->net;
     pt_status st = PT_OK;
-    (void)out;
     pt_phase_set(PT_PHASE_COMMIT);
     if (!t->accum.launched) {
         if (t->accum.batches)
@@ -99,6 +98,12 @@ static pt_status add_gradient(pt_trainer *t, pt_batch_result *out)
     t->accum.launched = 0;
 done:
     return st;
+}
+
+static pt_status add_gradient(pt_trainer *t, pt_batch_result *out)
+{
+    (void)out;
+    return pt_add_to_step(t);
 }
 
 static int last_of_step(const pt_trainer *t)

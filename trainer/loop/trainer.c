@@ -314,7 +314,7 @@ pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t
     if (t->o.plan_ahead && t->o.net.norm != PT_NORM_BATCH) b.plan = &t->plan;
     memset(out, 0, sizeof *out);
     *ledger = (pt_ledger){0};
-    int64_t *sizes = calloc((size_t)n, sizeof *sizes);
+    int64_t carried = 0, *sizes = calloc((size_t)n, sizeof *sizes);
     if (!sizes) return pt_fail(PT_ERR_HOST, "no host memory for a batch of %d scenes", n);
     pt_probe_step_begin(); /* from here on the way out is done, which ends the step */
     for (int p = 0; p < PT_PHASES; p++) out->seconds_phase[p] = -pt_phase_seconds((pt_phase)p);
@@ -333,6 +333,7 @@ pt_status pt_trainer_batch(pt_trainer *t, const pt_scene *scenes, const uint32_t
     if (b.divisor <= 0) b.divisor = 1; /* nothing has a weight: the loss and its gradient are 0 */
     b.grad_divisor = t->accum.batches ? t->accum.divisor : b.divisor;
     t->accum.offered = b.grad_divisor;
+    carried = t->accum.points;
     TRY(pt_twice(t, out, pt_start_batch));
     b.used = pt_mem_used(&t->device);
     pt_recover_options ro = {.split = {t->o.split, t->halo, PT_HALF_WORTH},
@@ -370,7 +371,9 @@ done:
     const pt_recover_stats *r = &out->recover;
     b.plan = NULL; /* what is computed again teaches nothing */
     pt_watch a = {b, scenes, keys, n, ledger};
+    pt_probe_carried(carried);
     pt_probe_reference(pt_watch_again, &a);
+    if (t->o.net.amp != PT_AMP_OFF) pt_probe_wider(pt_watch_wider, &a, 2);
     pt_probe_step_end(
         &(pt_probe_step){out->points, out->trained, out->dropped, r->attempts, r->bound, r->retries,
                          r->splits_scene + r->splits_space, st != PT_OK,

@@ -14,9 +14,10 @@ void pt_watch_state(const pt_trainer *t)
     const pt_net *n = t->net;
     int type = sizeof(real) == 8 ? 'd' : 'f';
     double bound = n->options.norm == PT_NORM_BATCH ? 0 : sizeof(real) == 8 ? 1e-12 : 1e-5;
-    /* a sum in another order may round the other way where it is made narrow, and a ReLU change
-     * sides: at most as far as 16 bits are from 32 (cases/train/amp.c) */
-    if (bound > 0 && n->options.amp != PT_AMP_OFF) bound = 0.25;
+    /* a sum in another order may round the other way where it is made narrow: by one rounding, and
+     * by much where a ReLU changes sides, which pt_watch_wider tells */
+    if (bound > 0 && n->options.amp != PT_AMP_OFF)
+        bound = n->options.amp == PT_AMP_FP16 ? 0x1p-11 : 0x1p-8;
     for (int i = 0; i < n->ntensors; i++) {
         const struct {
             const char *what;
@@ -61,10 +62,22 @@ int pt_watch_again(void *user)
     TRY(pt_net_zero_grad(t->net));
     TRY(pt_batch_ops.attempt(&a->b, whole, &got));
     TRY(pt_net_commit(t->net));
+    if (t->net->accum) TRY(pt_add_to_step(t));
 done:
     if (whole) pt_stage_discard(&t->device, whole);
     pt_fragment_free(whole);
     free(got.position);
     free(got.point);
     return st != PT_OK;
+}
+
+int pt_watch_wider(void *user)
+{
+    pt_watch *a = user;
+    pt_net *n = a->b.t->net;
+    pt_amp amp = n->options.amp;
+    n->options.amp = PT_AMP_OFF; /* the scale of the loss stays: so does that of the gradient */
+    int bad = pt_watch_again(a);
+    n->options.amp = amp;
+    return bad;
 }
