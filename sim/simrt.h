@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SIM_RT_ABI 8
+#define SIM_RT_ABI 9
 
 typedef struct sim_u3 {
     uint32_t x, y, z;
@@ -91,6 +91,9 @@ typedef struct sim_calls {
     /* device heap: bytes of room, 0 when it is used up; release raises for what is none of it */
     uint64_t (*reserve)(sim_ctx *c, uint64_t bytes);
     void (*release)(sim_ctx *c, uint64_t address);
+    /* what __assertfail gets; does not return */
+    void (*assertion)(sim_ctx *c, uint64_t expression, uint64_t file, uint32_t line,
+                      uint64_t function);
 } sim_calls;
 
 /* One shared object defines, with default visibility:
