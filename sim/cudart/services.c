@@ -8,11 +8,11 @@
 
 enum { SPINS = 64, STEPS_A_TICK = 4096 };
 
-/* A thread of a card that jumps back 10^11 times takes minutes, and a launch of which no thread
+/* A thread of a card that jumps back 5 * 10^10 times takes minutes, and a launch of which no thread
  * ends meanwhile is one that never will. Here they are some minutes, too; long before that it is
  * said. */
-#define STEP_LIMIT  100000000000ull
-#define STEP_NOTICE 10000000000ull
+#define STEP_LIMIT  50000000000ull
+#define STEP_NOTICE 5000000000ull
 static uint64_t step_limit;
 
 void sim_services_start(void)
