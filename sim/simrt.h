@@ -83,7 +83,8 @@ typedef struct sim_calls {
      * that needs checking; raises and does not return when it is bad. near: of the instruction,
      * filled where that is safe; may be NULL */
     char *(*address)(sim_ctx *c, uint64_t address, uint32_t bytes, int access, sim_near *near);
-    void (*raise)(sim_ctx *c, int cuda_error, const char *kernel, int ptx_line, const char *why);
+    void (*raise)(sim_ctx *c, int cuda_error, const char *kernel, int ptx_line, const char *why)
+        __attribute__((noreturn));
     /* called after every SIM_TICKS jumps backwards of a thread: yields to other threads, or raises
      * SIM_TRAP when the launch's step budget is used up */
     void (*tick)(sim_ctx *c, const char *kernel, int ptx_line);
@@ -93,7 +94,7 @@ typedef struct sim_calls {
     void (*release)(sim_ctx *c, uint64_t address);
     /* what __assertfail gets; does not return */
     void (*assertion)(sim_ctx *c, uint64_t expression, uint64_t file, uint32_t line,
-                      uint64_t function);
+                      uint64_t function) __attribute__((noreturn));
 } sim_calls;
 
 /* One shared object defines, with default visibility:

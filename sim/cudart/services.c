@@ -28,7 +28,8 @@ void sim_raise(sim_ctx *c, int error, const char *kernel, int line, const char *
     sim_stop(w, error);
 }
 
-static void raise_(sim_ctx *c, int error, const char *kernel, int line, const char *why)
+static void __attribute__((noreturn))
+raise_(sim_ctx *c, int error, const char *kernel, int line, const char *why)
 {
     sim_raise(c, error, kernel, line, why);
 }
@@ -121,8 +122,8 @@ static void text_at(uint64_t a, char *to, size_t room)
 }
 
 /* As a card says it. */
-static void assertion(sim_ctx *c, uint64_t expression, uint64_t file, uint32_t line,
-                      uint64_t function)
+static void __attribute__((noreturn))
+assertion(sim_ctx *c, uint64_t expression, uint64_t file, uint32_t line, uint64_t function)
 {
     worker *w = (worker *)c;
     char what[512], where[512], of[512];

@@ -206,13 +206,13 @@ int sim_ptx_emit(const sim_ptx *m, int kernel, int in_strips, FILE *out)
     text = NULL;
     shared = (shared + 15) / 16 * 16;
     fprintf(out,
-            "/* %s, translated from PTX */\n%s\n%s\n%s\n%s%s%s#define KERNEL \"%s\"\n#define "
-            "SIM_TICKS 4096\n"
+            "/* %s, translated from PTX */\n#define KERNEL \"%s\"\n#define SIM_TICKS "
+            "4096\n%s\n%s\n%s\n%s%s%s"
             "enum { DYNAMIC_SHARED = %llu };\n__attribute__((visibility(\"default\"))) uint64_t "
             "sim_vars[%d];\n",
-            k->name, sim_simrt_text, sim_prelude_text, e.half ? sim_half_text : "",
+            k->name, k->name, sim_simrt_text, sim_prelude_text, e.half ? sim_half_text : "",
             v ? "#ifdef __AVX2__\n" : "", v ? sim_lanes_text : "",
-            v ? "\n#define STRIPS &strips.tried\n#else\n#define STRIPS 0\n#endif\n" : "", k->name,
+            v ? "\n#define STRIPS &strips.tried\n#else\n#define STRIPS 0\n#endif\n" : "",
             (unsigned long long)shared, e.nused + 1);
     fwrite(body, 1, body_bytes, out);
     fprintf(out, "static const uint32_t param_bytes[] = {");
