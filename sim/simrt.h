@@ -83,6 +83,7 @@ typedef struct sim_calls {
      * that needs checking; raises and does not return when it is bad. near: of the instruction,
      * filled where that is safe; may be NULL */
     char *(*address)(sim_ctx *c, uint64_t address, uint32_t bytes, int access, sim_near *near);
+    /* kernel: its name; NULL: the one that runs */
     void (*raise)(sim_ctx *c, int cuda_error, const char *kernel, int ptx_line, const char *why)
         __attribute__((noreturn));
     /* called after every SIM_TICKS jumps backwards of a thread: yields to other threads, or raises

@@ -24,7 +24,8 @@ void sim_services_start(void)
 void sim_raise(sim_ctx *c, int error, const char *kernel, int line, const char *why)
 {
     worker *w = (worker *)c;
-    sim_say("kernel %s, PTX line %d: %s, %s", kernel, line, why, sim_where(w));
+    sim_say("kernel %s, PTX line %d: %s, %s", kernel ? kernel : w->running->name, line, why,
+            sim_where(w));
     sim_stop(w, error);
 }
 

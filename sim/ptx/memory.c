@@ -203,7 +203,7 @@ int is_indirect(const stmt *s)
 
 static void call_of(emit *e, const func *f, char **ret, char **arg)
 {
-    char *name = fmt(e, "F%s", f->name);
+    char *name = fmt(e, "F%d%s", e->number, f->name);
     for (char *p = name; *p; p++)
         if (*p == '$' || *p == '.') *p = '_';
     fprintf(e->out, "%s(C", name);

@@ -40,7 +40,7 @@ HOT uint64_t d2u(double f)
 COLD char *far_(sim_ctx *C, uint64_t a, uint32_t n, int access, uint32_t site, int line)
 {
     if (n > 1 && (a & (n - 1)) != 0)
-        C->rt->raise(C, SIM_MISALIGNED, KERNEL, line, "misaligned address");
+        C->rt->raise(C, SIM_MISALIGNED, NULL, line, "misaligned address");
     sim_near *near = C->near + site;
     if (__builtin_expect(a - near->from < near->room, 1))
         return (char *)(a + (uint64_t)near->delta);
