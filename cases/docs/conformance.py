@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The table of sim/README.md that says what is checked on a card, against the label gpu in the suites' .def files: a row that
+"""conformance.py - the table of sim/README.md that says what is checked on a card, against the label gpu in the suites' .def files: a row that
 says `gpu` names cases that have it, one that says less names some that have not, and no name is without a case."""
 import pathlib
 import re

@@ -45,7 +45,8 @@ static int find_card(const case_entry *unused)
 {
     int n = 0;
     if (dlsym(RTLD_DEFAULT, "sim_memory_read")) {
-        fprintf(stderr, "this is the simulated device: set LD_LIBRARY_PATH to NVIDIA's libraries\n");
+        fprintf(stderr,
+                "this is the simulated device: set LD_LIBRARY_PATH to NVIDIA's libraries\n");
         return 1;
     }
     cudaError_t e = cudaGetDeviceCount(&n);
