@@ -307,7 +307,12 @@ START_TEST(a_kernel_is_compiled_alone_where_it_cannot_be_together)
                "[ \"$(grep -c '^#define KERNEL' \"$f\")\" -gt 1 ] && exit 1\nexec cc \"$@\"\n",
                0700);
     setenv("OOMPROOF_SIM_CC", cc, 1);
+    listen_to(2);
     kernels_work();
+    char *text = heard();
+    ck_assert_msg(!*text, "said: %s", text);
+    ck_assert_int_ge(entries(cache, NULL, 0), 3);
+    free(text);
     end();
 }
 END_TEST
