@@ -22,10 +22,10 @@ static int stacks;
 __thread worker *sim_worker;
 static struct {
     const sim_function *f;
-    dim3 grid, block;
-    size_t dynamic_shared;
+    dim3 grid;
+    uint32_t threads; /* of a block */
     void **arguments;
-    int many;
+    sim_ctx like; /* what all blocks see alike; read by host threads that may not look it up */
     uint64_t nblocks, next; /* next: taken by atomic addition */
     int failed;             /* the first error; 0: none */
 } job;
@@ -287,15 +287,17 @@ static worker *open_block(sim_host *h)
     reset(w);
     w->running = f;
     w->arguments = job.arguments;
-    w->threads = job.block.x * job.block.y * job.block.z;
-    sim_memory_window(&w->ctx);
+    w->threads = job.threads;
+    w->ctx.base = job.like.base;
+    w->ctx.bytes = job.like.bytes;
+    w->ctx.delta = job.like.delta;
     w->ctx.near = first->ctx.near; /* only one of them runs at a time */
-    w->ctx.ntid = (sim_u3){job.block.x, job.block.y, job.block.z};
-    w->ctx.nctaid = (sim_u3){job.grid.x, job.grid.y, job.grid.z};
+    w->ctx.ntid = job.like.ntid;
+    w->ctx.nctaid = job.like.nctaid;
     w->ctx.shared = w->shared_memory;
-    w->ctx.shared_bytes = f->info->static_shared + (uint32_t)job.dynamic_shared;
+    w->ctx.shared_bytes = job.like.shared_bytes;
     w->ctx.rt = &sim_services;
-    w->ctx.many = job.many;
+    w->ctx.many = job.like.many;
     h->n++;
     return w;
 }
@@ -375,8 +377,11 @@ int sim_grid_run(const sim_function *f, dim3 g, dim3 b, size_t dynamic_shared, v
     if (!sim_host_new(0)) return cudaErrorLaunchFailure;
     job.f = f;
     job.grid = g;
-    job.block = b;
-    job.dynamic_shared = dynamic_shared;
+    job.threads = threads;
+    sim_memory_window(&job.like);
+    job.like.ntid = (sim_u3){b.x, b.y, b.z};
+    job.like.nctaid = (sim_u3){g.x, g.y, g.z};
+    job.like.shared_bytes = f->info->static_shared + (uint32_t)dynamic_shared;
     job.arguments = args;
     job.nblocks = (uint64_t)g.x * g.y * g.z;
     job.next = 0;
@@ -385,7 +390,7 @@ int sim_grid_run(const sim_function *f, dim3 g, dim3 b, size_t dynamic_shared, v
     if ((uint64_t)n > job.nblocks) n = (int)job.nblocks;
     if (job.nblocks * threads < 1024) n = 1; /* not worth waking anybody */
     if (n > 1) n = sim_crew_gather(n);
-    job.many = n > 1;
+    job.like.many = n > 1;
     for (int i = 0; i < n; i++) {
         int most = SIM_FLYING / (int)threads / n;
         hosts[i]->most = most < 1 ? 1 : most < SIM_BLOCKS ? most : SIM_BLOCKS;
