@@ -49,17 +49,6 @@ void sim_stop(worker *w, int cuda_error)
     siglongjmp(w->host->stop, 1);
 }
 
-const char *sim_where(const worker *w)
-{
-    static __thread char text[160];
-    const sim_ctx *c = &w->ctx;
-    char x[32];
-    snprintf(x, sizeof x, c->more ? "%u to %u" : "%u", c->tid.x, c->tid.x + c->more);
-    snprintf(text, sizeof text, "block (%u,%u,%u) thread (%s,%u,%u)", c->ctaid.x, c->ctaid.y,
-             c->ctaid.z, x, c->tid.y, c->tid.z);
-    return text;
-}
-
 /* ---- fibers ---- */
 static void load(worker *w, const fiber *f)
 {

@@ -21,6 +21,17 @@ void sim_services_start(void)
     step_limit = s && *s ? strtoull(s, NULL, 10) : STEP_LIMIT;
 }
 
+const char *sim_where(const worker *w)
+{
+    static __thread char text[160];
+    const sim_ctx *c = &w->ctx;
+    char x[32];
+    snprintf(x, sizeof x, c->more ? "%u to %u" : "%u", c->tid.x, c->tid.x + c->more);
+    snprintf(text, sizeof text, "block (%u,%u,%u) thread (%s,%u,%u)", c->ctaid.x, c->ctaid.y,
+             c->ctaid.z, x, c->tid.y, c->tid.z);
+    return text;
+}
+
 void sim_raise(sim_ctx *c, int error, const char *kernel, int line, const char *why)
 {
     worker *w = (worker *)c;

@@ -79,7 +79,6 @@ void sim_give_way(worker *w);          /* it lets all others run first */
 int sim_grid_failed(void);             /* another host thread has stopped the grid */
 void sim_host_run(int i);              /* blocks, until there are none or the grid has failed */
 int sim_host_new(int i);
-const char *sim_where(const worker *w);
 void __attribute__((noreturn)) sim_stop(worker *w, int cuda_error);
 
 /* ---- crew.c ---- */
@@ -98,6 +97,7 @@ void sim_thread_ends(worker *w, fiber *me);
 /* ---- services.c ---- */
 extern const sim_calls sim_services;
 void sim_services_start(void); /* reads OOMPROOF_SIM_STEPS */
+const char *sim_where(const worker *w);
 void __attribute__((noreturn))
 sim_raise(sim_ctx *c, int error, const char *kernel, int line, const char *why);
 
