@@ -1,6 +1,7 @@
 #!/bin/sh
 # gpu.sh - for a machine with a GPU, nvcc, CMake and nothing else: builds for sm_90 with PTX against NVIDIA's libraries
-# and runs the tests labelled gpu. Without a device it builds and says what it skipped.
+# and runs the tests labelled gpu: the trainer's, and the cases that the simulated device and a card share. Without a device it
+# builds and says what it skipped.
 set -eu
 cd "$(dirname "$0")/.."
 command -v nvcc >/dev/null 2>&1 || PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin

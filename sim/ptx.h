@@ -48,6 +48,14 @@ uint64_t sim_ptx_function_address(const sim_ptx *m, const char *name);
  * Returns that count, or -1 when out cannot be written. in_strips: eight threads of a row at a time
  * where sim_ptx_strips says so; faster, with the same results, and longer to compile. */
 int sim_ptx_emit(const sim_ptx *m, int kernel, int in_strips, FILE *out);
+/* The same for n kernels in one file, where those of one kernel are sim_kernel_NAME and
+ * sim_vars_NAME: a compiler needs less time for them than for n files. No two have the same name.
+ * The count is the first one's. in_strips: of one kernel only. */
+typedef struct sim_ptx_one {
+    const sim_ptx *module;
+    int kernel;
+} sim_ptx_one;
+int sim_ptx_emit_several(const sim_ptx_one *list, int n, int in_strips, FILE *out);
 int sim_ptx_strips(const sim_ptx *m, int kernel);     /* 1: its threads can run in strips */
 int sim_ptx_strips_pay(const sim_ptx *m, int kernel); /* 1: and are expected to gain by it */
 

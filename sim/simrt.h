@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SIM_RT_ABI 8
+#define SIM_RT_ABI 9
 
 typedef struct sim_u3 {
     uint32_t x, y, z;
@@ -83,7 +83,9 @@ typedef struct sim_calls {
      * that needs checking; raises and does not return when it is bad. near: of the instruction,
      * filled where that is safe; may be NULL */
     char *(*address)(sim_ctx *c, uint64_t address, uint32_t bytes, int access, sim_near *near);
-    void (*raise)(sim_ctx *c, int cuda_error, const char *kernel, int ptx_line, const char *why);
+    /* kernel: its name; NULL: the one that runs */
+    void (*raise)(sim_ctx *c, int cuda_error, const char *kernel, int ptx_line, const char *why)
+        __attribute__((noreturn));
     /* called after every SIM_TICKS jumps backwards of a thread: yields to other threads, or raises
      * SIM_TRAP when the launch's step budget is used up */
     void (*tick)(sim_ctx *c, const char *kernel, int ptx_line);
@@ -91,6 +93,9 @@ typedef struct sim_calls {
     /* device heap: bytes of room, 0 when it is used up; release raises for what is none of it */
     uint64_t (*reserve)(sim_ctx *c, uint64_t bytes);
     void (*release)(sim_ctx *c, uint64_t address);
+    /* what __assertfail gets; does not return */
+    void (*assertion)(sim_ctx *c, uint64_t expression, uint64_t file, uint32_t line,
+                      uint64_t function) __attribute__((noreturn));
 } sim_calls;
 
 /* One shared object defines, with default visibility:

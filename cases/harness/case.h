@@ -4,6 +4,8 @@
  *     CASE(name_of_the_behaviour, seconds, labels)
  * CMake reads the .def and registers one ctest test "<suite>.<name>" a line; the C file includes
  * it through CASE_MAIN, so a case cannot be written and not run. Each runs in its own process.
+ * With the label `gpu` it is built against NVIDIA's libraries too, by the preset of that name, and
+ * runs on a card (plain.c in the place of case.c); OOMPROOF_GPU is defined there.
  *
  *     #include "case.h"
  *     START_TEST(a_b_c) { ... ck_assert_msg(...); } END_TEST
@@ -22,7 +24,8 @@
 
 typedef struct case_entry {
     const char *name;
-    double seconds; /* of a processor, after which it hangs: many times what it takes */
+    double seconds;     /* of a processor, after which it hangs: many times what it takes */
+    const char *labels; /* `gpu`: what it shows must be so on a card too, and it runs on one */
     const TTest *const *test;
 } case_entry;
 
@@ -30,7 +33,7 @@ typedef struct case_entry {
 int case_main(const char *suite, const case_entry *cases, int n, int argc, char **argv);
 
 /* A line of a .def inside the table of cases. */
-#define CASE(name, seconds, labels) {#name, seconds, &name},
+#define CASE(name, seconds, labels) {#name, seconds, #labels, &name},
 
 #define CASE_MAIN(suite)                                                                 \
     int main(int argc, char **argv)                                                      \

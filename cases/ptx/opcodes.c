@@ -12,7 +12,8 @@ static jmp_buf raised;
 static char why[300];
 static int error_raised;
 
-static void raise_(sim_ctx *c, int error, const char *kernel, int line, const char *text)
+static void __attribute__((noreturn))
+raise_(sim_ctx *c, int error, const char *kernel, int line, const char *text)
 {
     (void)c, (void)kernel;
     error_raised = error;

@@ -11,7 +11,8 @@
 static jmp_buf raised;
 static char why[300];
 
-static void raise_(sim_ctx *c, int error, const char *kernel, int line, const char *text)
+static void __attribute__((noreturn))
+raise_(sim_ctx *c, int error, const char *kernel, int line, const char *text)
 {
     (void)c, (void)kernel;
     snprintf(why, sizeof why, "%d at line %d: %s", error, line, text);

@@ -142,10 +142,43 @@ KERNEL(wait_for_later_thread, (volatile int *flag, int *out))
     out[threadIdx.x] = *flag;
 }
 
-KERNEL(wait_for_later_block, (volatile int *flag))
+KERNEL(wait_for_ever, (volatile int *flag))
 {
-    if (blockIdx.x == gridDim.x - 1) *flag = 1;
     while (*flag == 0) {
+    }
+}
+
+/* A chain through the grid against the order in which blocks begin: each waits for the next one. */
+KERNEL(wait_for_next_block, (volatile int *flag, int *out))
+{
+    __shared__ int seen;
+    if (threadIdx.x == 0) {
+        if (blockIdx.x < gridDim.x - 1)
+            while (flag[blockIdx.x + 1] == 0) {
+            }
+        seen = blockIdx.x < gridDim.x - 1 ? flag[blockIdx.x + 1] : 0;
+        __threadfence();
+        flag[blockIdx.x] = seen + 1;
+    }
+    __syncthreads();
+    out[blockIdx.x * blockDim.x + threadIdx.x] = seen;
+}
+
+/* A barrier of the whole grid by hand, as is written where all blocks are on the card at once. */
+KERNEL(meet_by_hand, (unsigned *arrived, int rounds, int *io))
+{
+    int n = gridDim.x * blockDim.x, i = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int r = 0; r < rounds; r++) {
+        int next = ((volatile int *)io)[r * n + (i + 1) % n] + 1;
+        ((volatile int *)io)[(r + 1) * n + i] = next;
+        __threadfence();
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            atomicAdd(arrived, 1);
+            while (*(volatile unsigned *)arrived < (r + 1) * gridDim.x) {
+            }
+        }
+        __syncthreads();
     }
 }
 
@@ -273,6 +306,7 @@ KERNEL(assert_less, (int a, int b))
 {
     assert(a < b);
 }
+LINE(assert_line, __LINE__ - 2);
 
 /* One barrier for one half, another for the other: on hardware this hangs. */
 KERNEL(barrier_for_half, (int *out))

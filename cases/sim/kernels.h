@@ -6,9 +6,12 @@
 #ifdef __CUDACC__
 #define KERNEL(name, parameters) extern "C" __global__ void name parameters
 #define HOST                     extern "C" void
+#define LINE(name, n)            extern "C" const int name = n
+extern "C" const int assert_line;
 #else
 #define KERNEL(name, parameters) void name parameters
 #define HOST                     void
+extern const int assert_line;
 #endif
 
 /* ---- sim_grid ---- */
@@ -26,7 +29,9 @@ KERNEL(atomics_int, (int *io));
 KERNEL(atomics_float, (float *f, double *d));
 KERNEL(multiply_by_cas, (unsigned long long *io));
 KERNEL(wait_for_later_thread, (volatile int *flag, int *out));
-KERNEL(wait_for_later_block, (volatile int *flag));
+KERNEL(wait_for_ever, (volatile int *flag));
+KERNEL(wait_for_next_block, (volatile int *flag, int *out));
+KERNEL(meet_by_hand, (unsigned *arrived, int rounds, int *io));
 KERNEL(say, (int i, double d));
 KERNEL(local_array, (int n, int *out));
 KERNEL(big_local_array, (int n, int *out));

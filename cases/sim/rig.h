@@ -14,6 +14,12 @@
     } while (0)
 #define OK(call) IS(call, cudaSuccess)
 
+#ifdef OOMPROOF_GPU
+enum { ON_A_CARD = 1 }; /* what the simulated device says on stderr is not said there */
+#else
+enum { ON_A_CARD = 0 };
+#endif
+
 #define ARGS(...) ((void *[]){__VA_ARGS__})
 #define COUNT(a)  ((int)(sizeof(a) / sizeof *(a)))
 

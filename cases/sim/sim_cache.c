@@ -268,6 +268,55 @@ START_TEST(a_compiler_that_is_missing_or_fails_is_named)
 }
 END_TEST
 
+/* Kernels of this program: an early one and one with functions of its own. */
+static void kernels_work(void)
+{
+    int out[8], n = 8, k = 3;
+    void *o = device(NULL, sizeof out);
+    run(early_exit, 1, 32, ARGS(&n, &o));
+    fetch(out, o, sizeof out);
+    for (int i = 0; i < n; i++) ck_assert_int_eq(out[i], (i + 2) % n);
+    run(use_variables, 1, 8, ARGS(&o));
+    fetch(out, o, sizeof out);
+    ck_assert_int_eq(out[3], 7 * 11);
+    run(local_array, 1, 8, ARGS(&k, &o));
+}
+
+START_TEST(kernels_are_compiled_together_and_each_has_its_name)
+{
+    begin();
+    kernels_work();
+    int by = compiled(), objects = entries(cache, NULL, 0);
+    ck_assert_msg(objects >= 20 && by > 0 && by <= objects, "%d objects by %d compilers", objects,
+                  by);
+    if (sysconf(_SC_NPROCESSORS_ONLN) <= 2) ck_assert_int_lt(by, objects / 2);
+    run(trap_in_thread, 1, 1, ARGS(&(int){5}));
+    ck_assert_int_eq(compiled(), by);
+    end();
+}
+END_TEST
+
+/* One may be too much for the compiler; that is no reason why another one should not run. */
+START_TEST(a_kernel_is_compiled_alone_where_it_cannot_be_together)
+{
+    char cc[80];
+    begin();
+    snprintf(cc, sizeof cc, "%s/choosy", folder);
+    write_file(cc,
+               "#!/bin/sh\nfor a; do case $a in *.c) f=$a;; esac; done\n"
+               "[ \"$(grep -c '^#define KERNEL' \"$f\")\" -gt 1 ] && exit 1\nexec cc \"$@\"\n",
+               0700);
+    setenv("OOMPROOF_SIM_CC", cc, 1);
+    listen_to(2);
+    kernels_work();
+    char *text = heard();
+    ck_assert_msg(!*text, "said: %s", text);
+    ck_assert_int_ge(entries(cache, NULL, 0), 3);
+    free(text);
+    end();
+}
+END_TEST
+
 /* The library lies in the program's run path; only the environment asks for a simulation. */
 #define NOBODY_ASKS \
     "env -u LD_LIBRARY_PATH -u LD_PRELOAD -u OOMPROOF_DEVICE -u OOMPROOF_SIM_MEMORY "

@@ -16,8 +16,8 @@ static void kernel_fails(const void *kernel, const char *name, unsigned threads,
     IS(waited, error);
     IS(again, error);
     snprintf(head, sizeof head, "kernel %s", name);
-    ck_assert_msg(strstr(text, head) && strstr(text, says), "wanted \"%s\" and \"%s\" in: %s", head,
-                  says, text);
+    ck_assert_msg(ON_A_CARD || (strstr(text, head) && strstr(text, says)),
+                  "wanted \"%s\" and \"%s\" in: %s", head, says, text);
     free(text);
 }
 #define FAILS(kernel, threads, args, error, says) \
@@ -81,7 +81,12 @@ END_TEST
 START_TEST(a_failed_assertion_is_710)
 {
     int a = 2, b = 1;
-    FAILS(assert_less, 1, ARGS(&a, &b), 710, "assert");
+    char says[200]; /* a card's words */
+    snprintf(says, sizeof says,
+             "kernels.cu:%d: void assert_less(int, int): block: [0,0,0], thread: [0,0,0] "
+             "Assertion `a < b` failed.",
+             assert_line);
+    FAILS(assert_less, 1, ARGS(&a, &b), 710, says);
 }
 END_TEST
 
@@ -104,7 +109,7 @@ START_TEST(a_launch_that_never_ends_uses_up_its_steps)
     int *flag = device(NULL, 4);
     setenv("OOMPROOF_SIM_STEPS", "10000000", 1);
     listen_to(2);
-    cudaError_t launched = launch((const void *)wait_for_later_block, 2, 1, 0, ARGS(&flag));
+    cudaError_t launched = launch((const void *)wait_for_ever, 2, 1, 0, ARGS(&flag));
     cudaError_t e = cudaDeviceSynchronize();
     char *text = heard();
     OK(launched);
@@ -123,7 +128,8 @@ START_TEST(every_call_after_a_failed_kernel_returns_its_error)
     cudaEvent_t ev;
     cudaError_t e = 719;
     OK(launch((const void *)trap_in_thread, 1, 1, 0, ARGS(&thread)));
-    OK(cudaMemsetAsync(p, 0, 4, NULL)); /* waits for nothing: the error is not known yet */
+    cudaError_t early = cudaMemsetAsync(p, 0, 4, NULL); /* waits for nothing: not known yet */
+    if (!ON_A_CARD || early != e) OK(early); /* where the kernel may have ended by itself */
     IS(cudaMemcpy(&x, p, 4, cudaMemcpyDeviceToHost), e);
     IS(cudaGetLastError(), e);
     IS(cudaGetLastError(), e); /* clearing does not help: the context is dead */
@@ -147,9 +153,11 @@ START_TEST(nothing_runs_behind_a_failed_kernel)
     int thread = 0, x = 7, v = 9, *p = device(&x, 4);
     long long i = 0;
     OK(launch((const void *)trap_in_thread, 1, 1, 0, ARGS(&thread)));
-    OK(launch((const void *)store, 1, 1, 0, ARGS(&p, &i, &v)));
+    cudaError_t behind = launch((const void *)store, 1, 1, 0, ARGS(&p, &i, &v));
     x = 5;
-    OK(cudaMemcpyAsync(&x, p, 4, cudaMemcpyDeviceToHost, NULL));
+    cudaError_t copied = cudaMemcpyAsync(&x, p, 4, cudaMemcpyDeviceToHost, NULL);
+    if (!ON_A_CARD || behind != 719) OK(behind); /* a card may know of the failure by now */
+    if (!ON_A_CARD || copied != 719) OK(copied);
     ck_assert_int_eq(x, 5);
     IS(cudaDeviceSynchronize(), 719);
 }
@@ -206,7 +214,7 @@ START_TEST(the_last_error_is_read_by_peek_and_cleared_by_get)
     OK(cudaMalloc(&p, 16));
     IS(cudaPeekAtLastError(), cudaErrorInvalidValue);
     IS(cudaPeekAtLastError(), cudaErrorInvalidValue);
-    IS(cudaSetDevice(7), cudaErrorInvalidDevice); /* the latest counts */
+    IS(cudaSetDevice(1000), cudaErrorInvalidDevice); /* the latest counts */
     IS(cudaGetLastError(), cudaErrorInvalidDevice);
     OK(cudaGetLastError());
     OK(cudaPeekAtLastError());
@@ -218,7 +226,7 @@ static pthread_barrier_t both;
 static void *fails_alone(void *out)
 {
     cudaError_t *seen = out;
-    seen[0] = cudaSetDevice(7);
+    seen[0] = cudaSetDevice(1000);
     pthread_barrier_wait(&both); /* the other looks now */
     pthread_barrier_wait(&both);
     seen[1] = cudaGetLastError();

@@ -197,6 +197,53 @@ START_TEST(a_thread_may_wait_for_one_that_comes_later)
 }
 END_TEST
 
+/* All of them are there at once, as on a card; the first ones wait. */
+static void wait_for_each_other(void)
+{
+    enum { BLOCKS = 40, THREADS = 64, N = BLOCKS * THREADS, ROUNDS = 3 };
+    static int out[N], io[(ROUNDS + 1) * N];
+    void *flag = device(NULL, BLOCKS * 4), *o = device(NULL, sizeof out);
+    run(wait_for_next_block, BLOCKS, THREADS, ARGS(&flag, &o));
+    fetch(out, o, sizeof out);
+    for (int i = 0; i < N; i++)
+        ck_assert_msg(out[i] == BLOCKS - 1 - i / THREADS, "thread %d of all saw %d", i, out[i]);
+    int rounds = ROUNDS;
+    void *arrived = device(NULL, 4), *d = device(NULL, sizeof io);
+    run(meet_by_hand, BLOCKS, THREADS, ARGS(&arrived, &rounds, &d));
+    fetch(io, d, sizeof io);
+    for (int i = 0; i < N; i++)
+        ck_assert_msg(io[ROUNDS * N + i] == ROUNDS, "thread %d of all has %d", i,
+                      io[ROUNDS * N + i]);
+}
+
+START_TEST(blocks_may_wait_for_those_that_come_later)
+{
+    setenv("OOMPROOF_SIM_STEPS", "1000000000", 1); /* red soon, not at the time limit */
+    wait_for_each_other();
+}
+END_TEST
+
+START_TEST(blocks_may_wait_for_each_other_on_two_host_threads)
+{
+    setenv("OOMPROOF_SIM_STEPS", "1000000000", 1);
+    setenv("OOMPROOF_SIM_THREADS", "2", 1);
+    wait_for_each_other();
+}
+END_TEST
+
+/* One thread of each of two blocks: too few for a second host thread. */
+START_TEST(a_block_of_one_thread_may_wait_for_the_next)
+{
+    int out[2];
+    void *flag = device(NULL, 8), *o = device(NULL, sizeof out);
+    setenv("OOMPROOF_SIM_STEPS", "100000000", 1);
+    run(wait_for_next_block, 2, 1, ARGS(&flag, &o));
+    fetch(out, o, sizeof out);
+    ck_assert_int_eq(out[0], 1);
+    ck_assert_int_eq(out[1], 0);
+}
+END_TEST
+
 START_TEST(printf_formats_as_c_does)
 {
     int i = 42;

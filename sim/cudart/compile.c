@@ -157,7 +157,7 @@ static unsigned long long own_name(void)
     return name;
 }
 
-static int start(sim_compile *c, const sim_ptx *ptx, int kernel, int in_strips, const char *folder,
+static int start(sim_compile *c, const sim_ptx_one *list, int n, int in_strips, const char *folder,
                  int serial, int beside)
 {
     unsigned long long self = own_name();
@@ -167,8 +167,9 @@ static int start(sim_compile *c, const sim_ptx *ptx, int kernel, int in_strips, 
     snprintf(c->source, sizeof c->source, "%s/%016llx.%s.c", folder, self, name);
     snprintf(c->made, sizeof c->made, "%s/%016llx.%s.so", folder, self, name);
     snprintf(c->log, sizeof c->log, "%s/%016llx.%s.log", folder, self, name);
+    c->sealed = -1;
     FILE *f = fopen(c->source, "we");
-    c->refused = f ? sim_ptx_emit(ptx, kernel, in_strips, f) : -1;
+    c->refused = f ? sim_ptx_emit_several(list, n, in_strips, f) : -1;
     if (f && fclose(f) != 0) c->refused = -1;
     if (c->refused < 0) sim_say("%s cannot be written: %s", c->source, strerror(errno));
     if (c->refused >= 0 && spawn_compiler(c, in_strips, beside)) return 1;
@@ -176,40 +177,57 @@ static int start(sim_compile *c, const sim_ptx *ptx, int kernel, int in_strips, 
     return 0;
 }
 
-int sim_compile_start(sim_compile *c, const sim_ptx *ptx, int kernel, int in_strips,
+int sim_compile_start(sim_compile *c, const sim_ptx_one *list, int n, int in_strips,
                       const char *folder, int serial)
 {
-    return start(c, ptx, kernel, in_strips, folder, serial, 0);
+    return start(c, list, n, in_strips, folder, serial, 0);
 }
 
 int sim_compile_beside(sim_compile *c, const sim_ptx *ptx, int kernel, const char *folder)
 {
-    if (!start(c, ptx, kernel, 1, folder, 0, 1)) return 0;
+    if (!start(c, &(sim_ptx_one){ptx, kernel}, 1, 1, folder, 0, 1)) return 0;
     while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR) {
     }
     return 1;
 }
 
-int sim_compile_finish(sim_compile *c, const char *kernel, const char *object, int loud)
+/* Waits; 1: the compiler has made the object, and it is sealed. */
+static int compiled(sim_compile *c)
 {
     int status = -1;
+    if (c->sealed >= 0) return c->sealed;
     while (waitpid(c->pid, &status, 0) < 0)
         if (errno != EINTR) { /* somebody else reaps our children: the object tells */
             status = access(c->made, R_OK) == 0 ? 0 : -1;
             break;
         }
-    int compiled = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    int ok = compiled && sim_cache_seal(c->made) && rename(c->made, object) == 0;
-    if (compiled && !ok && loud) sim_say("%s cannot be written: %s", object, strerror(errno));
+    c->made_it = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return c->sealed = c->made_it && sim_cache_seal(c->made);
+}
+
+/* By a link, which the file system may not have: then it is compiled again when it is launched. */
+int sim_compile_share(sim_compile *c, const char *object)
+{
+    char name[SIM_PATH + 8];
+    snprintf(name, sizeof name, "%s.share", c->made);
+    int ok = compiled(c) && link(c->made, name) == 0 && rename(name, object) == 0;
+    unlink(name);
+    return ok;
+}
+
+int sim_compile_finish(sim_compile *c, const char *kernel, const char *object, int loud)
+{
+    int ok = compiled(c) && rename(c->made, object) == 0, made_it = c->made_it;
+    if (made_it && !ok && loud) sim_say("%s cannot be written: %s", object, strerror(errno));
     struct stat about;
-    if (!compiled && loud && stat(c->log, &about) == 0 && about.st_size == 0)
+    if (!made_it && loud && stat(c->log, &about) == 0 && about.st_size == 0)
         sim_say("kernel %s could not be compiled, and the compiler said nothing: is %s full?",
                 kernel, c->log);
-    else if (!compiled && loud)
+    else if (!made_it && loud)
         sim_say("kernel %s could not be compiled; what the compiler said is in %s, the source "
                 "beside it",
                 kernel, c->log);
-    if (compiled || !loud) {
+    if (made_it || !loud) {
         unlink(c->source);
         unlink(c->log);
     }

@@ -1,8 +1,9 @@
 /* fatbin.c - finds the PTX text in a registered fat binary, and unpacks it.
  *
- * Layout as seen in what nvcc 13.0 makes (little endian): a wrapper {u32 0x466243b1, u32 version,
- * ptr data}; data {u32 0xBA55ED50, u16 version, u16 header bytes, u64 bytes that follow}; entries
- * {u16 kind (1 PTX, 2 machine code), u16, u32 header bytes, u64 payload bytes, u32 packed bytes,
+ * Layout as seen in what nvcc 13.0 makes (little endian): a wrapper {u32 0x466243b1, u32 version
+ * (2: what was linked of relocatable code), ptr data}; data {u32 0xBA55ED50, u16 version, u16
+ * header bytes, u64 bytes that follow}; entries {u16 kind (1 PTX, 2 machine code), u16, u32 header
+ * bytes, u64 payload bytes, u32 packed bytes,
  * ..., u32 architecture at 28, u64 flags at 40 (0x2000 LZ4, 0x8000 zstd), u64 text bytes at 56}.
  * Nothing in it is trusted further than the bytes that are said to be there. */
 #include "fatbin.h"
@@ -12,7 +13,7 @@
 #include <zstd.h>
 #endif
 
-enum { PACKED_LZ4 = 0x2000, PACKED_ZSTD = 0x8000, BEST_ARCHITECTURE = 90 };
+enum { PACKED_LZ4 = 0x2000, PACKED_ZSTD = 0x8000, BEST_ARCHITECTURE = 90, LINKED = 2 };
 static const size_t text_most = (size_t)512 << 20;
 
 static uint64_t field(const unsigned char *p, size_t at, int bytes)
@@ -92,6 +93,9 @@ static int better(uint64_t a, uint64_t b)
     return a < b;
 }
 
+static const char no_ptx[] = "it holds no PTX: build with nvcc -gencode "
+                             "arch=compute_75,code=compute_75 and without -rdc=true";
+
 const char *sim_fatbin_find(const unsigned char *data, size_t most, sim_fatbin_text *out)
 {
     if (most < 16 || field(data, 0, 4) != 0xba55ed50u)
@@ -112,7 +116,7 @@ const char *sim_fatbin_find(const unsigned char *data, size_t most, sim_fatbin_t
         p += header + payload;
         room -= header + (size_t)payload;
     }
-    if (!best) return "it holds no PTX: build with nvcc -gencode arch=compute_75,code=compute_75";
+    if (!best) return no_ptx;
     const unsigned char *payload = best + field(best, 4, 4);
     size_t bytes = (size_t)field(best, 8, 8), packed = (size_t)field(best, 16, 4);
     if (packed) {
@@ -129,5 +133,11 @@ const char *sim_fatbin_ptx(const void *wrapper, sim_fatbin_text *out)
     if (field(wrapper, 0, 4) != 0x466243b1u)
         return "the registered fat binary has an unknown wrapper";
     memcpy(&data, (const char *)wrapper + 8, sizeof data);
-    return sim_fatbin_find(data, (size_t)1 << 40, out);
+    const char *reason = sim_fatbin_find(data, (size_t)1 << 40, out);
+    if (reason == no_ptx && field(wrapper, 4, 4) == LINKED)
+        return "it was linked by nvcc (-rdc=true, -dc; CMake: CUDA_SEPARABLE_COMPILATION), which "
+               "keeps "
+               "machine code and no PTX, whatever -gencode says: build without relocatable device "
+               "code, each kernel with the device functions that it calls in one file";
+    return reason;
 }

@@ -1,11 +1,12 @@
-/* grid.c - runs a grid: the threads of a block on fibers, blocks one after the other on each
- * worker.
+/* grid.c - runs a grid: the threads of a block on fibers, blocks one after the other on each host
+ * thread, unless they wait for each other.
  *
  * A fiber runs thread after thread. Only when a thread must wait (a barrier, a warp operation that
  * is not complete, too long a spin) is its fiber parked and another one started for the threads
- * after it, so a block without barriers is a plain loop and needs one fiber. Within a block all is
- * deterministic: first in, first out. With one worker (the default) so are blocks, and the order in
- * which float atomics add. */
+ * after it, so a block without barriers is a plain loop and needs one fiber. A block whose threads
+ * have all spun in vain is left where it is for the next one, and gone back to. Within a block all
+ * is deterministic: first in, first out. With one host thread (the default) so are blocks, and the
+ * order in which float atomics add. */
 #define _GNU_SOURCE
 #include "worker.h"
 #include <stdio.h>
@@ -14,12 +15,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { GUARD = 4096, MOST_WORKERS = 64 };
+enum { GUARD = 4096, MOST_STACKS = 20000 /* kept: a process may have 65530 mappings */ };
 
-static worker *workers[MOST_WORKERS]; /* workers[0] is of the thread that launches */
+static sim_host *hosts[SIM_HOSTS]; /* hosts[0] is of the thread that launches */
+static int stacks;
 __thread worker *sim_worker;
 static struct {
+    const sim_function *f;
     dim3 grid;
+    uint32_t threads; /* of a block */
+    void **arguments;
+    sim_ctx like; /* what all blocks see alike; read by host threads that may not look it up */
     uint64_t nblocks, next; /* next: taken by atomic addition */
     int failed;             /* the first error; 0: none */
 } job;
@@ -39,19 +45,8 @@ int sim_grid_failed(void)
 void sim_stop(worker *w, int cuda_error)
 {
     fail(cuda_error);
-    sim_shadow_leave(NULL, &w->shadow);
-    siglongjmp(w->stop, 1);
-}
-
-const char *sim_where(const worker *w)
-{
-    static __thread char text[160];
-    const sim_ctx *c = &w->ctx;
-    char x[32];
-    snprintf(x, sizeof x, c->more ? "%u to %u" : "%u", c->tid.x, c->tid.x + c->more);
-    snprintf(text, sizeof text, "block (%u,%u,%u) thread (%s,%u,%u)", c->ctaid.x, c->ctaid.y,
-             c->ctaid.z, x, c->tid.y, c->tid.z);
-    return text;
+    sim_shadow_leave(NULL, &w->host->shadow);
+    siglongjmp(w->host->stop, 1);
 }
 
 /* ---- fibers ---- */
@@ -90,6 +85,7 @@ static fiber *fresh(worker *w)
         }
         mprotect(m, GUARD, PROT_NONE);
         f->memory = m + GUARD;
+        __atomic_fetch_add(&stacks, 1, __ATOMIC_RELAXED);
     }
     /* stacks a power of two apart would all use the same cache sets */
     f->stack =
@@ -130,12 +126,35 @@ void sim_park(worker *w)
     if (f != me) go_on_with(w, f, me);
 }
 
+/* From the current fiber to the host thread, which enters another one. */
+SIM_NO_SHADOW static void leave(worker *w, fiber *me, int ends)
+{
+    sim_shadow_leave(ends ? NULL : &me->shadow, &w->host->shadow);
+    sim_switch(&me->stack, w->host->outside);
+    sim_shadow_arrive(&me->shadow);
+}
+
+/* Does the host thread have another block to go on with, or may it begin one? */
+static int other_blocks(const sim_host *h)
+{
+    return h->busy > 1 ||
+           (h->n < h->most && __atomic_load_n(&job.next, __ATOMIC_RELAXED) < job.nblocks);
+}
+
 /* What it spins for may be the work of a thread that has not started: choose() would run those
- * last, and hand the turn back to this one for ever. */
+ * last, and hand the turn back to this one for ever. Or that of another block: its turn comes when
+ * all threads of this one had theirs. */
 void sim_give_way(worker *w)
 {
-    if (!w->head && w->started == w->threads) return; /* nobody else */
-    fiber *me = w->current, *f = w->started < w->threads ? fresh(w) : NULL;
+    int alone = !w->head && w->started == w->threads;
+    fiber *me = w->current;
+    if ((alone || ++w->turns >= w->threads - w->ended) && other_blocks(w->host)) {
+        sim_enqueue(w, me);
+        leave(w, me, 0);
+        return;
+    }
+    if (alone) return; /* nobody else */
+    fiber *f = w->started < w->threads ? fresh(w) : NULL;
     sim_enqueue(w, me);
     if (!f)
         sim_park(w);
@@ -180,28 +199,41 @@ SIM_NO_SHADOW static void fiber_main(void)
     me->next = w->spare;
     w->spare = me;
     if (w->ended == w->threads) {
-        sim_shadow_leave(NULL, &w->shadow);
-        sim_switch(&me->stack, w->outside);
+        w->busy = 0;
+        leave(w, me, 1);
     }
     go_on_with(w, choose(w), me);
     abort();
 }
 
 /* ---- blocks ---- */
-static void run_block(worker *w, uint64_t k)
+static void begin_block(worker *w, uint64_t k)
 {
     const dim3 g = job.grid;
     w->ctx.ctaid =
         (sim_u3){(uint32_t)(k % g.x), (uint32_t)(k / g.x % g.y), (uint32_t)(k / g.x / g.y)};
     w->ctx.more = 0;
-    w->ctx.clock = 0; /* whichever worker runs the block */
+    w->ctx.clock = 0; /* whichever host thread runs the block */
     w->started = w->ended = 0;
+    w->mark = UINT64_MAX;
     w->next_tid = (sim_u3){0, 0, 0};
+    w->busy = 1;
+    w->host->busy++;
     sim_block_begins(w);
-    w->current = fresh(w);
-    sim_shadow_leave(&w->shadow, &w->current->shadow);
-    sim_switch(&w->outside, w->current->stack);
-    sim_shadow_arrive(&w->shadow);
+    sim_enqueue(w, fresh(w));
+}
+
+/* Until the block ends or gives way. */
+static void enter(sim_host *h, worker *w)
+{
+    fiber *f = choose(w);
+    sim_worker = w;
+    w->turns = 0;
+    w->current = f;
+    if (f->index != UINT32_MAX) load(w, f);
+    sim_shadow_leave(&h->shadow, &f->shadow);
+    sim_switch(&h->outside, f->stack);
+    sim_shadow_arrive(&h->shadow);
 }
 
 static void reset(worker *w)
@@ -212,161 +244,149 @@ static void reset(worker *w)
         w->spare = &w->fibers[i];
     }
     w->head = w->tail = NULL;
+    w->busy = 0;
     memset(w->barriers, 0, sizeof w->barriers);
-    w->steps = 0;
 }
 
-/* Blocks until there are none, or the grid has failed. The worker must be prepared. */
-static void run_blocks(worker *w)
+/* Room for one more block of this grid. */
+static worker *open_block(sim_host *h)
 {
-    sim_faults_start();
-    sim_worker = w;
-    sim_shadow_outside(&w->shadow);
-    if (sigsetjmp(w->stop, 0) != 0)
-        sim_shadow_arrive(&w->shadow);
-    else
-        for (uint64_t k; !sim_grid_failed() &&
-                         (k = __atomic_fetch_add(&job.next, 1, __ATOMIC_RELAXED)) < job.nblocks;)
-            run_block(w, k);
-    sim_worker = NULL;
-}
-
-/* ---- workers ---- */
-static int new_worker(int i)
-{
-    if (workers[i]) return 1;
-    worker *w = calloc(1, sizeof *w);
-    char *m = mmap(NULL, 256 * 1024, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (!w || m == MAP_FAILED) {
-        free(w);
-        return 0;
+    worker *w = h->block[h->n], *first = h->block[0];
+    const sim_function *f = job.f;
+    if (!w) {
+        char *m =
+            mmap(NULL, 256 * 1024, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        w = m == MAP_FAILED ? NULL : calloc(1, sizeof *w);
+        if (!w) {
+            if (m != MAP_FAILED) munmap(m, 256 * 1024);
+            return NULL;
+        }
+        w->shared_memory = m;
+        w->host = h;
+        h->block[h->n] = w;
+        if (!first) first = w;
     }
-    w->shared_memory = m;
-    workers[i] = w;
-    return 1;
-}
-
-/* Helpers wait for `round` to change. After a fork there are none: they are started again. */
-static struct {
-    pthread_mutex_t lock;
-    pthread_cond_t begin, end;
-    uint64_t round;
-    int wanted, busy, started;
-    pid_t of;
-} crew = {.lock = PTHREAD_MUTEX_INITIALIZER,
-          .begin = PTHREAD_COND_INITIALIZER,
-          .end = PTHREAD_COND_INITIALIZER};
-
-static void *help(void *arg)
-{
-    int me = (int)(intptr_t)arg;
-    uint64_t seen = 0;
-    pthread_setname_np(pthread_self(), "oomproof-sim"); /* known to a sweep, which forks */
-    pthread_mutex_lock(&crew.lock);
-    for (;;) {
-        while (crew.round == seen) pthread_cond_wait(&crew.begin, &crew.lock);
-        seen = crew.round;
-        if (me >= crew.wanted) continue;
-        pthread_mutex_unlock(&crew.lock);
-        run_blocks(workers[me]);
-        pthread_mutex_lock(&crew.lock);
-        if (--crew.busy == 0) pthread_cond_signal(&crew.end);
-    }
-    return NULL;
-}
-
-/* OOMPROOF_SIM_THREADS: how many host threads may run a grid; 1 unless set. */
-static int most_workers(void)
-{
-    static int most;
-    const char *s = getenv("OOMPROOF_SIM_THREADS");
-    if (most) return most;
-    most = s && *s ? atoi(s) : 1;
-    if (most < 1 || most > MOST_WORKERS) {
-        sim_say("OOMPROOF_SIM_THREADS=%s: expected 1 to %d; 1 is taken", s, MOST_WORKERS);
-        most = 1;
-    }
-    return most;
-}
-
-/* The helpers that can be had, up to n - 1. */
-static int gather(int n)
-{
-    if (crew.of != getpid()) {
-        crew.of = getpid();
-        crew.started = 0;
-        crew.round = 0;
-        pthread_mutex_init(&crew.lock, NULL);
-        pthread_cond_init(&crew.begin, NULL);
-        pthread_cond_init(&crew.end, NULL);
-    }
-    while (crew.started < n - 1) {
-        pthread_t thread;
-        pthread_attr_t detached;
-        int i = crew.started + 1;
-        if (!new_worker(i) || pthread_attr_init(&detached) != 0) break;
-        pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-        int ok = pthread_create(&thread, &detached, help, (void *)(intptr_t)i) == 0;
-        pthread_attr_destroy(&detached);
-        if (!ok) break;
-        crew.started++;
-    }
-    return n - 1 < crew.started ? n : crew.started + 1;
-}
-
-static int prepare(worker *w, const sim_function *f, dim3 g, dim3 b, size_t dynamic_shared,
-                   void **args, int many)
-{
-    if (w->near_room <= f->info->naccess) {
+    if (w == first && w->near_room <= f->info->naccess) {
         sim_near *more = realloc(w->ctx.near, sizeof *more * (f->info->naccess + 1));
-        if (!more) return 0;
+        if (!more) return NULL;
         w->ctx.near = more;
         w->near_room = f->info->naccess + 1;
     }
+    if (w == first) memset(w->ctx.near, 0, sizeof *w->ctx.near * f->info->naccess);
     reset(w);
     w->running = f;
-    w->arguments = args;
-    w->threads = b.x * b.y * b.z;
-    sim_memory_window(&w->ctx);
-    w->ctx.ntid = (sim_u3){b.x, b.y, b.z};
-    w->ctx.nctaid = (sim_u3){g.x, g.y, g.z};
+    w->arguments = job.arguments;
+    w->threads = job.threads;
+    w->ctx.base = job.like.base;
+    w->ctx.bytes = job.like.bytes;
+    w->ctx.delta = job.like.delta;
+    w->ctx.near = first->ctx.near; /* only one of them runs at a time */
+    w->ctx.ntid = job.like.ntid;
+    w->ctx.nctaid = job.like.nctaid;
     w->ctx.shared = w->shared_memory;
-    w->ctx.shared_bytes = f->info->static_shared + (uint32_t)dynamic_shared;
+    w->ctx.shared_bytes = job.like.shared_bytes;
     w->ctx.rt = &sim_services;
-    w->ctx.many = many;
-    memset(w->ctx.near, 0, sizeof *w->ctx.near * f->info->naccess);
-    return 1;
+    w->ctx.many = job.like.many;
+    h->n++;
+    return w;
+}
+
+/* The block to go on with, after that at place `at` ended or gave way; -1: none. Those that gave
+ * way take turns, and when the last has, one more is begun. When a block ends, the next one is
+ * begun, and when there is none, the one that gave way to it goes on: it may have waited for this.
+ */
+static int turn(sim_host *h, int at)
+{
+    uint64_t k = job.nblocks;
+    int gave_way = at >= 0 && h->block[at]->busy, next = at;
+    for (int i = at + 1; gave_way && i < h->n; i++)
+        if (h->block[i]->busy) return i;
+    if (gave_way ? h->n < h->most : 1) k = __atomic_fetch_add(&job.next, 1, __ATOMIC_RELAXED);
+    if (k < job.nblocks) {
+        if (gave_way || at < 0) {
+            next = h->n;
+            if (!open_block(h)) {
+                sim_say("no host memory for a block of threads");
+                fail(cudaErrorLaunchFailure);
+                return -1;
+            }
+        }
+        begin_block(h->block[next], k);
+        return next;
+    }
+    for (int i = 0; i < h->n; i++) {
+        next = gave_way ? i : (at - 1 - i + 2 * h->n) % h->n;
+        if (h->block[next]->busy) return next;
+    }
+    return -1;
+}
+
+void sim_host_run(int i)
+{
+    sim_host *h = hosts[i];
+    sim_faults_start();
+    h->n = h->busy = 0;
+    h->steps = h->total = 0;
+    sim_shadow_outside(&h->shadow);
+    if (sigsetjmp(h->stop, 0) != 0)
+        sim_shadow_arrive(&h->shadow);
+    else
+        for (int at = -1; !sim_grid_failed() && (at = turn(h, at)) >= 0;) {
+            worker *w = h->block[at];
+            enter(h, w);
+            h->busy -= !w->busy;
+        }
+    sim_worker = NULL;
+}
+
+int sim_host_new(int i)
+{
+    return hosts[i] || (hosts[i] = calloc(1, sizeof *hosts[i])) != NULL;
+}
+
+/* Stacks of blocks that spun are kept, but not any number. */
+static void give_stacks_back(void)
+{
+    for (int i = 0; i < SIM_HOSTS && stacks > MOST_STACKS; i++)
+        for (int k = 1; hosts[i] && k < SIM_BLOCKS; k++)
+            for (int f = 0; hosts[i]->block[k] && f < SIM_THREADS; f++) {
+                fiber *of = &hosts[i]->block[k]->fibers[f];
+                if (!of->memory) continue;
+                munmap(of->memory - GUARD, SIM_STACK + GUARD);
+                of->memory = NULL;
+                stacks--;
+            }
 }
 
 int sim_grid_run(const sim_function *f, dim3 g, dim3 b, size_t dynamic_shared, void **args)
 {
     static int once;
+    uint32_t threads = b.x * b.y * b.z;
     if (!once++) sim_services_start();
-    if (!new_worker(0)) return cudaErrorLaunchFailure;
+    if (!sim_host_new(0)) return cudaErrorLaunchFailure;
+    job.f = f;
     job.grid = g;
+    job.threads = threads;
+    sim_memory_window(&job.like);
+    job.like.ntid = (sim_u3){b.x, b.y, b.z};
+    job.like.nctaid = (sim_u3){g.x, g.y, g.z};
+    job.like.shared_bytes = f->info->static_shared + (uint32_t)dynamic_shared;
+    job.arguments = args;
     job.nblocks = (uint64_t)g.x * g.y * g.z;
     job.next = 0;
     job.failed = 0;
-    int n = most_workers();
+    int n = sim_crew_most();
     if ((uint64_t)n > job.nblocks) n = (int)job.nblocks;
-    if (job.nblocks * b.x * b.y * b.z < 1024) n = 1; /* not worth waking anybody */
-    if (n > 1) n = gather(n);
-    for (int i = 0; i < n; i++)
-        if (!prepare(workers[i], f, g, b, dynamic_shared, args, n > 1))
-            return cudaErrorLaunchFailure;
-    if (n > 1) {
-        pthread_mutex_lock(&crew.lock);
-        crew.wanted = n;
-        crew.busy = n - 1;
-        crew.round++;
-        pthread_cond_broadcast(&crew.begin);
-        pthread_mutex_unlock(&crew.lock);
+    if (job.nblocks * threads < 1024) n = 1; /* not worth waking anybody */
+    if (n > 1) n = sim_crew_gather(n);
+    job.like.many = n > 1;
+    for (int i = 0; i < n; i++) {
+        int most = SIM_FLYING / (int)threads / n;
+        hosts[i]->most = most < 1 ? 1 : most < SIM_BLOCKS ? most : SIM_BLOCKS;
     }
-    run_blocks(workers[0]);
-    if (n > 1) {
-        pthread_mutex_lock(&crew.lock);
-        while (crew.busy) pthread_cond_wait(&crew.end, &crew.lock);
-        pthread_mutex_unlock(&crew.lock);
-    }
+    if (n > 1) sim_crew_begin(n);
+    sim_host_run(0);
+    if (n > 1) sim_crew_wait();
+    if (stacks > MOST_STACKS) give_stacks_back();
     return job.failed;
 }

@@ -68,49 +68,101 @@ static int choose(sim_function *wanted, const char *folder, int kept, sim_functi
     return n;
 }
 
-static int finish(sim_compile *c, const sim_function *f, int in_strips, const char *folder,
-                  int wanted)
+/* Kernels that are compiled together: starting a compiler and reading what every
+ * kernel begins with costs it as much as a small kernel does. */
+typedef struct group {
+    sim_compile c;
+    sim_function **f;
+    int n;
+} group;
+
+/* How many of the list, from its first on. */
+static int cut(sim_function **list, int n, int most)
+{
+    for (int k = 1; k < n && k < most; k++)
+        for (int i = 0; i < k; i++)
+            if (!strcmp(list[i]->name, list[k]->name)) return k; /* of two modules */
+    return n < most ? n : most;
+}
+
+static int start(group *g, int in_strips, const char *folder, int serial)
+{
+    sim_ptx_one list[AHEAD];
+    for (int i = 0; i < g->n; i++)
+        list[i] = (sim_ptx_one){g->f[i]->module->ptx, sim_kernel_index(g->f[i])};
+    return sim_compile_start(&g->c, list, g->n, in_strips, folder, serial);
+}
+
+/* 1: the first one is compiled. */
+static int finish(group *g, int in_strips, const char *folder, int wanted)
 {
     char object[SIM_PATH];
-    sim_object_path(object, folder, f, in_strips);
-    if (wanted && c->refused)
+    for (int i = 1; i < g->n; i++) {
+        sim_object_path(object, folder, g->f[i], in_strips);
+        sim_compile_share(&g->c, object);
+    }
+    sim_object_path(object, folder, g->f[0], in_strips);
+    if (wanted && g->c.refused)
         sim_say("kernel %s has %d instructions that are not supported; it stops where it reaches "
                 "one",
-                f->name, c->refused);
-    return sim_compile_finish(c, f->name, object, wanted);
+                g->f[0]->name, g->c.refused);
+    return sim_compile_finish(&g->c, g->f[0]->name, object, wanted && g->n == 1);
 }
 
 static int build(sim_function *wanted, int in_strips, const char *folder, int kept)
 {
-    sim_compile *running = calloc(AT_ONCE, sizeof *running);
+    group *running = calloc(AT_ONCE, sizeof *running);
     sim_function *list[AHEAD];
     cpu_set_t set;
+    int processors = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
     /* twice as many as processors: behind a long one that is waited for, others start */
-    int at_once = sched_getaffinity(0, sizeof set, &set) == 0 ? 2 * CPU_COUNT(&set) : 2, done = 0;
-    if (at_once > AT_ONCE) at_once = AT_ONCE;
-    int n = running ? choose(wanted, folder, kept && !in_strips, list) : 0, started = 0,
-        finished = 0;
-    for (; finished < n; finished++) { /* first started, first waited for */
-        for (; started < n && started - finished < at_once; started++) {
-            sim_compile *c = &running[started % at_once];
-            if (!sim_compile_start(c, list[started]->module->ptx, sim_kernel_index(list[started]),
-                                   in_strips, folder, started))
-                n = started; /* no more of them */
+    int at_once = 2 * processors < AT_ONCE ? 2 * processors : AT_ONCE;
+    int n = running ? choose(wanted, folder, kept && !in_strips, list) : 0;
+    int most = n / (4 * processors) + 1; /* so that each processor gets some groups */
+    int at = 0, started = 0, finished = 0, done = 0, alone = 1;
+    for (;; finished++) { /* first started, first waited for */
+        while (at < n && started - finished < at_once) {
+            group *g = &running[started % at_once];
+            g->f = &list[at];
+            g->n = cut(g->f, n - at, most);
+            if (!start(g, in_strips, folder, started)) {
+                n = at; /* no more of them */
+                break;
+            }
+            at += g->n;
+            started++;
         }
-        if (finished == n) break;
-        int ok =
-            finish(&running[finished % at_once], list[finished], in_strips, folder, finished == 0);
-        if (finished == 0) done = ok;
+        if (finished == started) break;
+        group *g = &running[finished % at_once];
+        int ok = finish(g, in_strips, folder, finished == 0);
+        if (finished > 0) continue;
+        alone = g->n == 1;
+        done = ok;
+    }
+    if (running && !done && !alone) { /* it may be another one that the compiler stumbles over */
+        group g = {.f = list, .n = 1};
+        done = start(&g, in_strips, folder, 0) && finish(&g, in_strips, folder, 1);
     }
     free(running);
     return done;
 }
 
+/* Of an object of several kernels, or of one. */
+static void *find(void *library, const char *what, const char *kernel)
+{
+    char own[600];
+    snprintf(own, sizeof own, "%s_%s", what, kernel);
+    for (char *p = own; *p; p++)
+        if (*p == '.') *p = '_';
+    void *found = dlsym(library, own);
+    return found ? found : dlsym(library, what);
+}
+
 int sim_object_load(sim_function *f, const char *object)
 {
     void *library = dlopen(object, RTLD_NOW | RTLD_LOCAL);
-    const sim_kernel_info *info = library ? dlsym(library, "sim_kernel") : NULL;
-    uint64_t *vars = library ? dlsym(library, "sim_vars") : NULL;
+    const sim_kernel_info *info = library ? find(library, "sim_kernel", f->name) : NULL;
+    uint64_t *vars = library ? find(library, "sim_vars", f->name) : NULL;
     if (!info || !vars || info->abi != SIM_RT_ABI || strcmp(info->name, f->name)) {
         if (library) dlclose(library);
         return 0;

@@ -24,18 +24,21 @@ int sim_cache_seal(const char *path);  /* appends that checksum; 0: not written 
 /* One running compiler. Its files lie in the folder under the process's id until it is done. */
 typedef struct sim_compile {
     pid_t pid;
-    int refused; /* instructions that the translator does not know */
+    int refused;         /* instructions that the translator does not know, of the first kernel */
+    int made_it, sealed; /* what came of it; sealed -1: not known yet */
     char source[SIM_PATH], made[SIM_PATH], log[SIM_PATH];
 } sim_compile;
 uint64_t sim_compile_identity(void); /* compiler, its flags, the processor's features */
-/* serial: tells those that run at a time apart */
-int sim_compile_start(sim_compile *c, const sim_ptx *ptx, int kernel, int in_strips,
+/* n kernels into one object. serial: tells those that run at a time apart */
+int sim_compile_start(sim_compile *c, const sim_ptx_one *list, int n, int in_strips,
                       const char *folder, int serial);
 /* The same without waiting, and so that the process has no child: when it is done there is
  * c->made with ".done" behind it, empty where it failed. */
 int sim_compile_beside(sim_compile *c, const sim_ptx *ptx, int kernel, const char *folder);
 /* Waits; 1: the whole, sealed object has its name. `loud`: a failure is said, its log kept. */
 int sim_compile_finish(sim_compile *c, const char *kernel, const char *object, int loud);
+/* Before that: the object is to have one more name. */
+int sim_compile_share(sim_compile *c, const char *object);
 
 /* ---- jit.c ---- */
 int sim_kernel_index(const sim_function *f); /* place in its module; -1: not in there */

@@ -7,22 +7,41 @@
 #include <string.h>
 
 enum { SPINS = 64, STEPS_A_TICK = 4096 };
+
+/* A thread of a card that jumps back 5 * 10^10 times takes minutes, and a launch of which no thread
+ * ends meanwhile is one that never will. Here they are some minutes, too; long before that it is
+ * said. */
+#define STEP_LIMIT  50000000000ull
+#define STEP_NOTICE 5000000000ull
 static uint64_t step_limit;
 
 void sim_services_start(void)
 {
     const char *s = getenv("OOMPROOF_SIM_STEPS");
-    step_limit = (s && *s ? strtoull(s, NULL, 10) : 400000000000ull) / STEPS_A_TICK + 1;
+    step_limit = s && *s ? strtoull(s, NULL, 10) : STEP_LIMIT;
+}
+
+const char *sim_where(const worker *w)
+{
+    static __thread char text[160];
+    const sim_ctx *c = &w->ctx;
+    char x[32];
+    snprintf(x, sizeof x, c->more ? "%u to %u" : "%u", c->tid.x, c->tid.x + c->more);
+    snprintf(text, sizeof text, "block (%u,%u,%u) thread (%s,%u,%u)", c->ctaid.x, c->ctaid.y,
+             c->ctaid.z, x, c->tid.y, c->tid.z);
+    return text;
 }
 
 void sim_raise(sim_ctx *c, int error, const char *kernel, int line, const char *why)
 {
     worker *w = (worker *)c;
-    sim_say("kernel %s, PTX line %d: %s, %s", kernel, line, why, sim_where(w));
+    sim_say("kernel %s, PTX line %d: %s, %s", kernel ? kernel : w->running->name, line, why,
+            sim_where(w));
     sim_stop(w, error);
 }
 
-static void raise_(sim_ctx *c, int error, const char *kernel, int line, const char *why)
+static void __attribute__((noreturn))
+raise_(sim_ctx *c, int error, const char *kernel, int line, const char *why)
 {
     sim_raise(c, error, kernel, line, why);
 }
@@ -33,14 +52,41 @@ static uint32_t activemask(sim_ctx *c)
     return 1u << c->lane;
 }
 
+static void say_that_it_is_long(const worker *w, const char *kernel, int line)
+{
+    static int said;
+    if (__atomic_exchange_n(&said, 1, __ATOMIC_RELAXED)) return;
+    sim_say("kernel %s runs long: %.0e jumps backwards so far, now PTX line %d, %s. It is ended as "
+            "endless when it has made %.0e without one of its threads coming to its end; "
+            "OOMPROOF_SIM_STEPS sets that number",
+            kernel, (double)STEP_NOTICE, line, sim_where(w), (double)step_limit);
+}
+
+/* Threads that end are progress: where they run one after the other, another one is here. */
+static uint64_t how_far(const worker *w)
+{
+    const sim_ctx *c = &w->ctx;
+    return w->running->info->all
+               ? c->tid.x + (uint64_t)c->ntid.x * (c->tid.y + c->ntid.y * c->tid.z)
+               : w->ended;
+}
+
 static void tick(sim_ctx *c, const char *kernel, int line)
 {
     worker *w = (worker *)c;
-    if (++w->steps > step_limit)
+    sim_host *h = w->host;
+    uint64_t mark = how_far(w);
+    if (mark != w->mark) h->steps = 0;
+    w->mark = mark;
+    if (++h->steps > step_limit / STEPS_A_TICK)
         sim_raise(c, SIM_TRAP, kernel, line,
-                  "the launch used up its steps (OOMPROOF_SIM_STEPS): it does not end");
+                  "the launch used up its steps (OOMPROOF_SIM_STEPS), and none of its threads came "
+                  "to its end meanwhile: it does not end");
+    if (++h->total == STEP_NOTICE / STEPS_A_TICK) say_that_it_is_long(w, kernel, line);
     if (sim_grid_failed()) sim_stop(w, SIM_TRAP); /* the first error is the one that counts */
-    if (!w->running->info->all && ++w->current->ticks % SPINS == 0) sim_give_way(w);
+    if (w->running->info->all) return;
+    if (w->current->ticks < SPINS) w->current->ticks++;
+    if (w->current->ticks == SPINS) sim_give_way(w); /* and from then on soon again */
 }
 
 /* What kernels share: the heap, and lists of blocks that it changes. */
@@ -77,6 +123,31 @@ static char *address(sim_ctx *c, uint64_t a, uint32_t n, int access, sim_near *n
                                   : "atomic",
             n, (unsigned long long)a, sim_memory_describe(a), sim_where(w));
     sim_stop(w, SIM_ILLEGAL_ADDRESS);
+}
+
+/* A piece of text in device memory, as far as it can be read. */
+static void text_at(uint64_t a, char *to, size_t room)
+{
+    size_t n = 0;
+    for (const char *p; n + 1 < room && (p = sim_device_at(a + n, 1)) && *p; n++) to[n] = *p;
+    to[n] = 0;
+}
+
+/* As a card says it. */
+static void __attribute__((noreturn))
+assertion(sim_ctx *c, uint64_t expression, uint64_t file, uint32_t line, uint64_t function)
+{
+    worker *w = (worker *)c;
+    char what[512], where[512], of[512];
+    if (c->many) pthread_mutex_lock(&shared);
+    text_at(expression, what, sizeof what);
+    text_at(file, where, sizeof where);
+    text_at(function, of, sizeof of);
+    if (c->many) pthread_mutex_unlock(&shared);
+    sim_say("kernel %s: %s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.",
+            w->running->name, where, line, of, c->ctaid.x, c->ctaid.y, c->ctaid.z, c->tid.x,
+            c->tid.y, c->tid.z, what);
+    sim_stop(w, SIM_ASSERT);
 }
 
 static int print(sim_ctx *c, const char *format, const void *args)
@@ -160,4 +231,4 @@ static void release(sim_ctx *c, uint64_t a)
 }
 
 const sim_calls sim_services = {sim_barrier, sim_warp, activemask, address, raise_,
-                                tick,        print,    reserve,    release};
+                                tick,        print,    reserve,    release, assertion};

@@ -241,7 +241,7 @@ void func_head(emit *e, const func *f)
         fprintf(e->out, ")");
         return;
     }
-    fprintf(e->out, "static void F%s(sim_ctx *C", c_name(e, f->name));
+    fprintf(e->out, "static void F%d%s(sim_ctx *C", e->number, c_name(e, f->name));
     for (int i = 0; i < f->nret; i++) fprintf(e->out, ", char *Vret%d", i);
     for (int i = 0; i < f->nparam; i++) fprintf(e->out, ", char *Varg%d", i);
     fprintf(e->out, ")");

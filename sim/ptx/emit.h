@@ -30,6 +30,7 @@ typedef struct emit {
     int nused;
     int barriers;
     int half;         /* something of half.h is used */
+    int number;       /* of the kernel in its file: functions are emitted once for each */
     int loops, spins; /* a jump backwards or a call; what a thread could wait with, in a loop */
     uint32_t naccess;
     uint32_t

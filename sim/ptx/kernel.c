@@ -158,10 +158,22 @@ int sim_ptx_strips(const sim_ptx *m, int kernel)
     return v != NULL;
 }
 
-int sim_ptx_emit(const sim_ptx *m, int kernel, int in_strips, FILE *out)
+/* What every file begins with. */
+static void preamble(FILE *out, int half, int lanes)
 {
-    const func *k = &m->func[m->kernel_func[kernel]];
-    emit e = {.m = (sim_ptx *)m, .out = out, .kernel = k->name};
+    fprintf(out, "#define SIM_TICKS 4096\n%s\n%s\n%s\n%s%s%s", sim_simrt_text, sim_prelude_text,
+            half ? sim_half_text : "", lanes ? "#ifdef __AVX2__\n" : "",
+            lanes ? sim_lanes_text : "",
+            lanes ? "\n#define STRIPS &strips.tried\n#else\n#define STRIPS 0\n#endif\n" : "");
+}
+
+/* The kernel itself. *half, *lanes: the helpers that it needs. */
+static int one(const sim_ptx_one *which, int number, int in_strips, int *half, int *lanes,
+               FILE *out)
+{
+    const sim_ptx *m = which->module;
+    const func *k = &m->func[m->kernel_func[which->kernel]];
+    emit e = {.m = (sim_ptx *)m, .out = out, .kernel = k->name, .number = number};
     char *seen = calloc((size_t)m->nfunc + 1, 1);
     char *body = NULL;
     size_t body_bytes = 0;
@@ -205,15 +217,12 @@ int sim_ptx_emit(const sim_ptx *m, int kernel, int in_strips, FILE *out)
     fclose(text);
     text = NULL;
     shared = (shared + 15) / 16 * 16;
+    *half |= e.half;
+    *lanes |= v != NULL;
     fprintf(out,
-            "/* %s, translated from PTX */\n%s\n%s\n%s\n%s%s%s#define KERNEL \"%s\"\n#define "
-            "SIM_TICKS 4096\n"
-            "enum { DYNAMIC_SHARED = %llu };\n__attribute__((visibility(\"default\"))) uint64_t "
-            "sim_vars[%d];\n",
-            k->name, sim_simrt_text, sim_prelude_text, e.half ? sim_half_text : "",
-            v ? "#ifdef __AVX2__\n" : "", v ? sim_lanes_text : "",
-            v ? "\n#define STRIPS &strips.tried\n#else\n#define STRIPS 0\n#endif\n" : "", k->name,
-            (unsigned long long)shared, e.nused + 1);
+            "\n#define KERNEL \"%s\"\nenum { DYNAMIC_SHARED = %llu "
+            "};\n__attribute__((visibility(\"default\"))) uint64_t sim_vars[%d];\n",
+            k->name, (unsigned long long)shared, e.nused + 1);
     fwrite(body, 1, body_bytes, out);
     fprintf(out, "static const uint32_t param_bytes[] = {");
     for (int i = 0; i < k->nparam; i++) fprintf(out, "%u, ", k->param[i].bytes);
@@ -241,6 +250,48 @@ done:
     free(e.sym);
     strip_free(v);
     return result;
+}
+
+int sim_ptx_emit(const sim_ptx *m, int kernel, int in_strips, FILE *out)
+{
+    return sim_ptx_emit_several(&(sim_ptx_one){m, kernel}, 1, in_strips, out);
+}
+
+int sim_ptx_emit_several(const sim_ptx_one *list, int n, int in_strips, FILE *out)
+{
+    /* what each defines, by a name of its own */
+    static const char *const names[] = {"sim_kernel", "sim_vars",    "body", "all",
+                                        "entry",      "param_bytes", "vars", "DYNAMIC_SHARED"};
+    const char *name = "";
+    char *text = NULL;
+    size_t bytes = 0;
+    int half = 0, lanes = 0, first = -1;
+    FILE *buffer = open_memstream(&text, &bytes);
+    for (int i = 0; buffer && i < n; i++) {
+        const sim_ptx *m = list[i].module;
+        const func *k = &m->func[m->kernel_func[list[i].kernel]];
+        if (i == 0) name = k->name;
+        for (size_t d = 0; n > 1 && d < sizeof names / sizeof *names; d++) {
+            char own[600];
+            snprintf(own, sizeof own, "%s_%s", names[d], k->name);
+            for (char *p = own; *p; p++)
+                if (*p == '.') *p = '_';
+            fprintf(buffer, "%s%s\n#define %s %s\n", i ? "#undef " : "", i ? names[d] : "",
+                    names[d], own);
+        }
+        if (i) fprintf(buffer, "#undef KERNEL\n");
+        int refused = one(&list[i], i, in_strips, &half, &lanes, buffer);
+        if (i == 0) first = refused;
+        if (refused < 0) first = -1;
+    }
+    if (buffer && fclose(buffer) != 0) first = -1;
+    if (first >= 0) {
+        fprintf(out, "/* %s, translated from PTX */\n", name);
+        preamble(out, half, lanes);
+        if (fwrite(text, 1, bytes, out) != bytes || ferror(out)) first = -1;
+    }
+    free(text);
+    return first;
 }
 
 const char *sim_ptx_version(void)

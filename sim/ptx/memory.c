@@ -203,7 +203,7 @@ int is_indirect(const stmt *s)
 
 static void call_of(emit *e, const func *f, char **ret, char **arg)
 {
-    char *name = fmt(e, "F%s", f->name);
+    char *name = fmt(e, "F%d%s", e->number, f->name);
     for (char *p = name; *p; p++)
         if (*p == '$' || *p == '.') *p = '_';
     fprintf(e->out, "%s(C", name);
@@ -227,7 +227,14 @@ void emit_call(emit *e, const stmt *s)
         return;
     }
     if (!strcmp(callee, "__assertfail")) {
-        fprintf(e->out, "C->rt->raise(C, SIM_ASSERT, KERNEL, %d, \"assertion failed\");", s->line);
+        if (narg < 4)
+            fprintf(e->out, "C->rt->raise(C, SIM_ASSERT, KERNEL, %d, \"assertion failed\");",
+                    s->line);
+        else
+            fprintf(e->out,
+                    "C->rt->assertion(C, *(uint64_t *)%s, *(uint64_t *)%s, *(uint32_t *)%s, "
+                    "*(uint64_t *)%s);",
+                    storage(e, arg[0]), storage(e, arg[1]), storage(e, arg[2]), storage(e, arg[3]));
         return;
     }
     if (!strcmp(callee, "malloc") && nret == 1 && narg == 1) {

@@ -35,20 +35,26 @@ HOT uint64_t d2u(double f)
 
 /* ---- addresses ---- */
 /* Every access of global or generic space goes through here: one subtraction, one compare, one add.
- * A misaligned distance has its low bits turned to the top and so is too large. */
+ * A misaligned distance has its low bits turned to the top and so is too large. What is rare is a
+ * call: the compiler would spend a third of its time over it. */
+COLD char *far_(sim_ctx *C, uint64_t a, uint32_t n, int access, uint32_t site, int line)
+{
+    if (n > 1 && (a & (n - 1)) != 0)
+        C->rt->raise(C, SIM_MISALIGNED, NULL, line, "misaligned address");
+    sim_near *near = C->near + site;
+    if (__builtin_expect(a - near->from < near->room, 1))
+        return (char *)(a + (uint64_t)near->delta);
+    return C->rt->address(C, a, n, access, near);
+}
 HOT char *ga_(sim_ctx *C, uint64_t base, uint64_t bytes, int64_t delta, uint64_t a, uint32_t n,
               int access, uint32_t site, const char *kernel, int line)
 {
     const int k = n > 1 ? __builtin_ctz(n) : 0;
     uint64_t d = a - base;
+    (void)kernel;
     if (n > 1) d = d >> k | d << (64 - k);
     if (__builtin_expect(d < bytes >> k, 1)) return (char *)(a + (uint64_t)delta);
-    if (n > 1 && __builtin_expect((a & (n - 1)) != 0, 0))
-        C->rt->raise(C, SIM_MISALIGNED, kernel, line, "misaligned address");
-    sim_near *near = C->near + site;
-    if (__builtin_expect(a - near->from < near->room, 1))
-        return (char *)(a + (uint64_t)near->delta);
-    return C->rt->address(C, a, n, access, near);
+    return far_(C, a, n, access, site, line);
 }
 /* Shared space: offsets from 0; the window is bounded. */
 HOT char *sa_(sim_ctx *C, uint64_t a, uint32_t n, const char *kernel, int line)
