@@ -183,6 +183,11 @@ KERNEL(use_variables, (int *out))
     if (threadIdx.x == 0) ++*counter_address;
 }
 
+KERNEL(where_variables_are, (int **out))
+{
+    *out = counter_address;
+}
+
 /* by assembler: the compiler knows the answers of __isGlobal() here and asks nobody */
 #define IN_SPACE(space, pointer)                                                         \
     ({                                                                                   \

@@ -31,6 +31,7 @@ KERNEL(say, (int i, double d));
 KERNEL(local_array, (int n, int *out));
 KERNEL(big_local_array, (int n, int *out));
 KERNEL(use_variables, (int *out));
+KERNEL(where_variables_are, (int **out));
 KERNEL(spaces, (const int *global, int *out));
 
 /* Functions of one argument, each with a namesake in libm (f added for float). */

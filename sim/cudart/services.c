@@ -65,9 +65,9 @@ static char *address(sim_ctx *c, uint64_t a, uint32_t n, int access, sim_near *n
     if (access == SIM_READ && in_parameters(w, a, n)) return (char *)(uintptr_t)a;
     if (c->many) pthread_mutex_lock(&shared);
     uint64_t from, bytes;
-    char *host = sim_device_at(a, n);
+    char *host = sim_device_reach(a, n, &from, &bytes);
     /* blocks of the device heap come and go while the grid runs */
-    if (host && near && sim_device_around(a, &from, &bytes))
+    if (host && near && bytes)
         *near = (sim_near){from, bytes - n + 1, (int64_t)((uint64_t)(uintptr_t)host - a)};
     if (c->many) pthread_mutex_unlock(&shared);
     if (host) return host;
@@ -140,7 +140,8 @@ static uint64_t reserve(sim_ctx *c, uint64_t bytes)
     (void)c;
     pthread_mutex_lock(&shared);
     uint64_t room = (8 << 20) - heap_used;
-    if (bytes <= room && want <= room && sim_memory_alloc(want, SIM_HEAP, &p) == cudaSuccess)
+    if (bytes <= room && want <= room &&
+        sim_memory_alloc(bytes ? bytes : 1, SIM_HEAP, &p) == cudaSuccess)
         heap_used += want;
     pthread_mutex_unlock(&shared);
     return (uint64_t)(uintptr_t)p;
@@ -151,7 +152,7 @@ static void release(sim_ctx *c, uint64_t a)
     if (!a) return;
     pthread_mutex_lock(&shared);
     size_t bytes = sim_memory_heap_bytes(a);
-    if (bytes) sim_memory_free((void *)(uintptr_t)a);
+    if (bytes) sim_memory_free((void *)(uintptr_t)a, "free");
     heap_used -= bytes;
     pthread_mutex_unlock(&shared);
     if (!bytes)

@@ -57,7 +57,7 @@ const char *sim_site_text(const sim_site *s, const char *lead, char *out, size_t
 }
 
 /* The latest frees, youngest overwrites oldest. */
-enum { KEPT = 256 };
+enum { KEPT = 32768 };
 static struct freed {
     uint64_t address;
     size_t bytes;
