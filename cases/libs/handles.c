@@ -26,12 +26,15 @@ START_TEST(a_cublas_handle_that_was_destroyed_is_refused_by_every_call)
     OK(cudaMalloc((void **)&p, 64));
     OK(cublasCreate(&h));
     OK(cublasSscal(h, 4, &x, p, 1));
-    OK(cublasDestroy(h));
-    OK(cublasCreate(&next)); /* does not come to lie where the other was */
-    cublasHandle_t dead[] = {h, NULL, (cublasHandle_t)(void *)&x};
+    /* at once: what the assertions allocate would overwrite memory that was given back */
+    int first = (int)cublasDestroy(h), used = (int)cublasSetStream(h, NULL);
+    ck_assert_msg(first == 0 && used == CUBLAS_STATUS_NOT_INITIALIZED, "%d, %d", first, used);
+    cublasHandle_t dead[] = {h, NULL, (cublasHandle_t)(void *)&x, h};
     for (int i = 0; i < COUNT(dead); i++) {
-        GIVES(cublasDestroy(dead[i]), CUBLAS_STATUS_NOT_INITIALIZED);
+        if (i == COUNT(dead) - 1)
+            OK(cublasCreate(&next)); /* does not come to lie where the other was */
         GIVES(cublasSetStream(dead[i], NULL), CUBLAS_STATUS_NOT_INITIALIZED);
+        GIVES(cublasDestroy(dead[i]), CUBLAS_STATUS_NOT_INITIALIZED);
         GIVES(cublasGetStream(dead[i], &stream), CUBLAS_STATUS_NOT_INITIALIZED);
         GIVES(cublasSetWorkspace(dead[i], NULL, 0), CUBLAS_STATUS_NOT_INITIALIZED);
         GIVES(cublasSetMathMode(dead[i], CUBLAS_DEFAULT_MATH), CUBLAS_STATUS_NOT_INITIALIZED);
