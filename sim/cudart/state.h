@@ -98,7 +98,7 @@ int sim_nodes_add(sim_nodes *n, struct CUgraphNode_st *x); /* once; 0: no memory
 void sim_nodes_free(sim_nodes *n);
 
 /* ---- site.c ---- */
-enum { SIM_SITE_FRAMES = 6 };
+enum { SIM_SITE_FRAMES = 8 };
 typedef struct sim_site {
     void *frame[SIM_SITE_FRAMES];
     int n;
@@ -108,6 +108,10 @@ void sim_site_take(sim_site *s);
 const char *sim_site_text(const sim_site *s, const char *lead, char *out, size_t room);
 void sim_site_freed(uint64_t address, size_t bytes, const sim_site *made);
 int sim_site_find_freed(uint64_t address, char *out, size_t room); /* 0: not among the latest */
+
+/* ---- symbol.c ---- */
+/* Name of the function around an address, as the file has it; 0: not known. */
+int sim_symbol(const char *path, uint64_t at, char *out, size_t room, int *global);
 
 /* ---- limits.c ---- */
 size_t sim_parse_size(const char *s); /* 0: not understood */
