@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SIM_RT_ABI 8
+#define SIM_RT_ABI 9
 
 typedef struct sim_u3 {
     uint32_t x, y, z;
@@ -90,7 +90,7 @@ typedef struct sim_calls {
     int (*printf)(sim_ctx *c, const char *format, const void *args); /* device vprintf */
     /* device heap: bytes of room, 0 when it is used up; release raises for what is none of it */
     uint64_t (*reserve)(sim_ctx *c, uint64_t bytes);
-    void (*release)(sim_ctx *c, uint64_t address);
+    void (*release)(sim_ctx *c, uint64_t address, const char *kernel, int ptx_line);
 } sim_calls;
 
 /* One shared object defines, with default visibility:

@@ -232,6 +232,12 @@ KERNEL(store, (int *p, long long index, int value))
     if (threadIdx.x == 0) p[index] = value;
 }
 
+HOST allocate_by_type(int **out, unsigned long n) __attribute__((optimize("O0")));
+HOST allocate_by_type(int **out, unsigned long n)
+{
+    cudaMalloc(out, n);
+}
+
 HOST store_by_chevrons(unsigned threads, int *p, int value)
 {
     store<<<1, threads>>>(p, 0, value);
@@ -253,6 +259,14 @@ KERNEL(store_after_free, (int after, int *out))
         if (i == 0 && after) free((void *)p);
     }
     *out = after;
+}
+
+KERNEL(free_twice, (int *out))
+{
+    void *p = malloc(400);
+    free(p);
+    *out = 1;
+    free(p);
 }
 
 KERNEL(load_vector, (const char *p, float *out))

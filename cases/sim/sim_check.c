@@ -267,6 +267,82 @@ START_TEST(under_check_host_code_that_uses_freed_managed_memory_faults)
 }
 END_TEST
 
+/* The call of the program, not the toolkit's cudaMalloc<int> between it and the library. */
+START_TEST(under_check_a_call_site_is_the_programs_own)
+{
+    int *p = NULL;
+    check_on();
+    allocate_by_type(&p, 400);
+    found(p, 400, "made at allocate_by_type in ", "case_sim_check+0x");
+}
+END_TEST
+
+static void says(const char *wanted)
+{
+    char *said = heard();
+    ck_assert_msg(strstr(said, wanted) != NULL, "wanted '%s', said: %s", wanted, said);
+    free(said);
+}
+
+START_TEST(a_free_is_reported_by_its_name)
+{
+    void *p = ordered(400);
+    OK(cudaFreeAsync(p, NULL));
+    listen_to(2);
+    IS(cudaFreeAsync(p, NULL), cudaErrorInvalidValue);
+    says("cudaFreeAsync(0x");
+    p = plain(400);
+    OK(cudaFree(p));
+    listen_to(2);
+    IS(cudaFree(p), cudaErrorInvalidValue);
+    says("cudaFree(0x");
+}
+END_TEST
+
+/* With and without the check. */
+START_TEST(addresses_that_are_no_blocks_are_told_apart)
+{
+    static int of_the_host[100];
+    int *heap = malloc(400);
+    for (int check = 0; check < 2; check++) {
+        int status = 0;
+        fflush(NULL);
+        pid_t pid = fork();
+        if (pid == 0) {
+            setenv("OOMPROOF_SIM_CHECK", check ? "1" : "0", 1);
+            found(plain(400), -4, "4 bytes before an allocation of 400 bytes", "");
+            if (check)
+                found(plain(400), 400, "0 bytes past the end of an allocation of 400 bytes", "");
+            found(of_the_host, 0, "memory of the host, which a kernel reaches only where", "");
+            found(heap, 0, "memory of the host", "pinned, registered or managed");
+            found(&status, 0, "memory of the host", "");
+            found(NULL, 8, "the null pointer", "");
+            found((void *)((uintptr_t)1 << 46), 0, "not a device address, nor one of the host", "");
+            _exit(0);
+        }
+        ck_assert(pid > 0 && waitpid(pid, &status, 0) == pid);
+        ck_assert_msg(status == 0, "check %d: status %d", check, status);
+    }
+    free(heap);
+}
+END_TEST
+
+START_TEST(a_second_free_in_a_kernel_names_its_line)
+{
+    int *out, line = 0;
+    check_on();
+    out = device(NULL, 4);
+    listen_to(2);
+    OK(launch((const void *)free_twice, 1, 1, 0, ARGS(&out)));
+    IS(cudaDeviceSynchronize(), cudaErrorLaunchFailure);
+    char *said = heard(), *at = strstr(said, "PTX line ");
+    ck_assert_msg(at && sscanf(at, "PTX line %d", &line) == 1 && line > 0 &&
+                      strstr(said, "was freed (400 bytes)"),
+                  "said: %s", said);
+    free(said);
+}
+END_TEST
+
 static const case_entry cases[] = {
 #include "sim_check.def"
 };

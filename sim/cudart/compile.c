@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #if defined(__x86_64__)
@@ -173,6 +174,7 @@ static int start(sim_compile *c, const sim_ptx *ptx, int kernel, int in_strips, 
     if (c->refused < 0) sim_say("%s cannot be written: %s", c->source, strerror(errno));
     if (c->refused >= 0 && spawn_compiler(c, in_strips, beside)) return 1;
     unlink(c->source);
+    unlink(c->log);
     return 0;
 }
 
@@ -190,6 +192,15 @@ int sim_compile_beside(sim_compile *c, const sim_ptx *ptx, int kernel, const cha
     return 1;
 }
 
+/* What the compiler had to say found no room: nothing of it is worth keeping. */
+static int nothing_fits(const char *log)
+{
+    struct stat about;
+    struct statvfs room;
+    return (stat(log, &about) == 0 && about.st_size == 0) ||
+           (statvfs(log, &room) == 0 && room.f_bavail * room.f_frsize < 256 * 1024);
+}
+
 int sim_compile_finish(sim_compile *c, const char *kernel, const char *object, int loud)
 {
     int status = -1;
@@ -201,15 +212,16 @@ int sim_compile_finish(sim_compile *c, const char *kernel, const char *object, i
     int compiled = WIFEXITED(status) && WEXITSTATUS(status) == 0;
     int ok = compiled && sim_cache_seal(c->made) && rename(c->made, object) == 0;
     if (compiled && !ok && loud) sim_say("%s cannot be written: %s", object, strerror(errno));
-    struct stat about;
-    if (!compiled && loud && stat(c->log, &about) == 0 && about.st_size == 0)
-        sim_say("kernel %s could not be compiled, and the compiler said nothing: is %s full?",
-                kernel, c->log);
+    int full = !compiled && nothing_fits(c->log);
+    if (full && loud)
+        sim_say("kernel %s could not be compiled: the folder of %s is full, or the compiler ended "
+                "without a word",
+                kernel, c->source);
     else if (!compiled && loud)
         sim_say("kernel %s could not be compiled; what the compiler said is in %s, the source "
                 "beside it",
                 kernel, c->log);
-    if (compiled || !loud) {
+    if (compiled || !loud || full) {
         unlink(c->source);
         unlink(c->log);
     }

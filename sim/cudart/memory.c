@@ -140,7 +140,8 @@ static int lend(block *b, size_t bytes)
                 bytes);
         return 0;
     }
-    sim_site_take(&b->allocated);
+    b->allocated.n = 0;
+    if (b->private_entry != SIM_HEAP) sim_site_take(&b->allocated); /* kernels have no call sites */
     count(b, 1);
     return 1;
 }
@@ -186,7 +187,7 @@ size_t sim_memory_heap_bytes(uint64_t address)
 /* No longer the program's. */
 static void take_back(block *b)
 {
-    sim_site_freed(b->address, b->asked, &b->allocated);
+    sim_site_freed(b->address, b->asked, b->private_entry == SIM_HEAP ? NULL : &b->allocated);
     count(b, -1);
 }
 

@@ -147,7 +147,7 @@ static uint64_t reserve(sim_ctx *c, uint64_t bytes)
     return (uint64_t)(uintptr_t)p;
 }
 
-static void release(sim_ctx *c, uint64_t a)
+static void release(sim_ctx *c, uint64_t a, const char *kernel, int line)
 {
     if (!a) return;
     pthread_mutex_lock(&shared);
@@ -155,9 +155,11 @@ static void release(sim_ctx *c, uint64_t a)
     if (bytes) sim_memory_free((void *)(uintptr_t)a, "free");
     heap_used -= bytes;
     pthread_mutex_unlock(&shared);
-    if (!bytes)
-        sim_raise(c, SIM_TRAP, ((worker *)c)->running->name, 0,
-                  "free of what is not of the device heap");
+    if (bytes) return;
+    char why[1000];
+    snprintf(why, sizeof why, "free of %#llx, which is no block of the device heap: %s",
+             (unsigned long long)a, sim_memory_describe(a));
+    sim_raise(c, SIM_TRAP, kernel, line, why);
 }
 
 const sim_calls sim_services = {sim_barrier, sim_warp, activemask, address, raise_,

@@ -92,7 +92,9 @@ void sim_site_freed(uint64_t address, size_t bytes, const sim_site *made)
 {
     if (!sim_checking()) return;
     struct freed *f = &freed[nfreed++ % KEPT];
-    *f = (struct freed){.address = address, .bytes = bytes, .made = *made};
+    *f = (struct freed){.address = address, .bytes = bytes};
+    if (!made) return;
+    f->made = *made;
     sim_site_take(&f->gone);
 }
 

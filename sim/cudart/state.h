@@ -106,6 +106,7 @@ typedef struct sim_site {
 int sim_checking(void); /* OOMPROOF_SIM_CHECK=1 */
 void sim_site_take(sim_site *s);
 const char *sim_site_text(const sim_site *s, const char *lead, char *out, size_t room);
+/* made: NULL, there is nothing to say of where it was made and freed */
 void sim_site_freed(uint64_t address, size_t bytes, const sim_site *made);
 int sim_site_find_freed(uint64_t address, char *out, size_t room); /* 0: not among the latest */
 
