@@ -102,8 +102,8 @@ START_TEST(under_check_variables_of_a_module_have_room_too)
         OK(launch((const void *)where_variables_are, 1, 1, 0, ARGS(&out)));
         fetch(&counter, out, sizeof counter);
         found(counter, side ? -4 : 4,
-              side ? "4 bytes before an allocation of 4 bytes"
-                   : "0 bytes past the end of an allocation of 4 bytes",
+              side ? "4 bytes before the variable counter of 4 bytes"
+                   : "0 bytes past the end of the variable counter of 4 bytes",
               "");
     }
 }
@@ -131,6 +131,26 @@ START_TEST(under_check_freed_memory_is_known_after_it_was_lent_again)
             snprintf(text, sizeof text, "was freed (%zu bytes, made at ", sizes[i]);
             found(stale, 4, text, ", freed at ");
         }
+}
+END_TEST
+
+START_TEST(under_check_copies_from_freed_pinned_memory_are_refused)
+{
+    check_on();
+    char *p = plain(4096), *stale = pinned(4096), *again;
+    OK(cudaFreeHost(stale));
+    again = pinned(4096);
+    OK(cudaMemcpy(p, again, 4096, cudaMemcpyHostToDevice));
+    listen_to(2);
+    IS(cudaMemcpy(p, stale, 4096, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+    char *said = heard();
+    ck_assert_msg(strstr(said, "memory of the host that was freed (4096 bytes, made at"),
+                  "said: %s", said);
+    free(said);
+    IS(cudaMemcpy(again, p, 4097, cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
+    p = plain(400); /* what lies behind the end of a freed block is told too */
+    OK(cudaFree(p));
+    found(p, 404, "beside an allocation that was freed (400 bytes", "freed at");
 }
 END_TEST
 

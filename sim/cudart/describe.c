@@ -17,8 +17,13 @@ static void neighbours(uint64_t address, const block **before, const block **beh
 static void say(char *out, size_t room, uint64_t distance, const char *how, const block *b)
 {
     char site[300];
-    snprintf(out, room, "%llu bytes %s an allocation of %zu bytes%s", (unsigned long long)distance,
-             how, b->asked, sim_site_text(&b->allocated, "made at", site, sizeof site));
+    if (b->name)
+        snprintf(out, room, "%llu bytes %s the variable %s of %zu bytes",
+                 (unsigned long long)distance, how, b->name, b->asked);
+    else
+        snprintf(out, room, "%llu bytes %s an allocation of %zu bytes%s",
+                 (unsigned long long)distance, how, b->asked,
+                 sim_site_text(&b->allocated, "made at", site, sizeof site));
 }
 
 /* Not in a block of the program. The nearest one is named where it is near; without a record of
@@ -32,8 +37,12 @@ static void outside(uint64_t address, const block *before, const block *behind, 
     int sure = sim_checking() || !sim_memory_is_device((void *)(uintptr_t)address) ||
                (before && address - before->address < before->bytes);
     if (past >= SIM_GAP && ahead >= SIM_GAP) {
-        snprintf(out, room, "a device address that is not allocated%s",
-                 sure ? "" : " (freed before, or past the end of a block)");
+        char freed[700];
+        if (sim_site_find_freed(address, SIM_GAP, freed, sizeof freed))
+            snprintf(out, room, "beside an allocation that was freed%s", freed);
+        else
+            snprintf(out, room, "a device address that is not allocated%s",
+                     sure ? "" : " (freed before, or past the end of a block)");
         return;
     }
     if (past <= ahead)
@@ -59,7 +68,7 @@ const char *sim_memory_describe(uint64_t address)
     neighbours(address, &before, &behind);
     if (before && address - before->address < before->asked) {
         say(text, sizeof text, address - before->address, "into", before);
-    } else if (sim_site_find_freed(address, freed, sizeof freed)) {
+    } else if (sim_site_find_freed(address, 0, freed, sizeof freed)) {
         snprintf(text, sizeof text, "in %s that was freed%s",
                  device ? "an allocation" : "memory of the host", freed);
     } else if (device || (!sim_checking() && M.base - address <= PAGE)) {

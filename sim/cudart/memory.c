@@ -170,6 +170,7 @@ cudaError_t sim_memory_alloc(size_t bytes, int private_entry, void **out)
     if (!b) return cudaErrorMemoryAllocation;
     b->private_entry = private_entry;
     b->pool = NULL;
+    b->name = NULL;
     if (!lend(b, bytes)) {
         give_block(b);
         return cudaErrorMemoryAllocation;
@@ -202,6 +203,11 @@ cudaError_t sim_memory_free(void *p, const char *call)
     take_back(b);
     give_block(b);
     return cudaSuccess;
+}
+
+void sim_memory_name(void *p, const char *name)
+{
+    block_at(p)->name = name;
 }
 
 void **sim_memory_pool(void *p)

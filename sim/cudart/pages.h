@@ -13,7 +13,8 @@ typedef struct block {
     size_t bytes;     /* rounded to granules */
     size_t asked;
     int state, private_entry;
-    void *pool; /* sim_pool it belongs to; NULL: none */
+    void *pool;       /* sim_pool it belongs to; NULL: none */
+    const char *name; /* of a variable of a module, or NULL */
     sim_site allocated;
     struct block *prev, *next; /* by address, gap-free over all pages in use */
 } block;

@@ -128,6 +128,7 @@ static cudaError_t place_variables(sim_module *m, const sim_ptx_var *v, int n)
             m->global = NULL;
             return e;
         }
+        sim_memory_name(p, v[i].name);
         m->global[m->nglobal++] =
             (struct sim_global){v[i].name, (uint64_t)(uintptr_t)p, (size_t)v[i].bytes};
         char *host = sim_memory_at((uint64_t)(uintptr_t)p, v[i].bytes ? v[i].bytes : 1);

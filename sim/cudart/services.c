@@ -69,13 +69,14 @@ static char *address(sim_ctx *c, uint64_t a, uint32_t n, int access, sim_near *n
     /* blocks of the device heap come and go while the grid runs */
     if (host && near && bytes)
         *near = (sim_near){from, bytes - n + 1, (int64_t)((uint64_t)(uintptr_t)host - a)};
+    const char *what = host ? NULL : sim_memory_describe(a);
     if (c->many) pthread_mutex_unlock(&shared);
     if (host) return host;
     sim_say("kernel %s: illegal %s of %u bytes at %#llx: %s, %s", w->running->name,
             access == SIM_READ    ? "read"
             : access == SIM_WRITE ? "write"
                                   : "atomic",
-            n, (unsigned long long)a, sim_memory_describe(a), sim_where(w));
+            n, (unsigned long long)a, what, sim_where(w));
     sim_stop(w, SIM_ILLEGAL_ADDRESS);
 }
 
@@ -154,11 +155,12 @@ static void release(sim_ctx *c, uint64_t a, const char *kernel, int line)
     size_t bytes = sim_memory_heap_bytes(a);
     if (bytes) sim_memory_free((void *)(uintptr_t)a, "free");
     heap_used -= bytes;
+    char why[1000];
+    if (!bytes)
+        snprintf(why, sizeof why, "free of %#llx, which is no block of the device heap: %s",
+                 (unsigned long long)a, sim_memory_describe(a));
     pthread_mutex_unlock(&shared);
     if (bytes) return;
-    char why[1000];
-    snprintf(why, sizeof why, "free of %#llx, which is no block of the device heap: %s",
-             (unsigned long long)a, sim_memory_describe(a));
     sim_raise(c, SIM_TRAP, kernel, line, why);
 }
 

@@ -98,12 +98,12 @@ void sim_site_freed(uint64_t address, size_t bytes, const sim_site *made)
     sim_site_take(&f->gone);
 }
 
-int sim_site_find_freed(uint64_t address, char *out, size_t room)
+int sim_site_find_freed(uint64_t address, uint64_t around, char *out, size_t room)
 {
     char made[300], gone[300];
     for (unsigned i = nfreed; i > 0 && i + KEPT > nfreed; i--) {
         const struct freed *f = &freed[(i - 1) % KEPT];
-        if (address - f->address >= f->bytes) continue;
+        if (address + around - f->address >= f->bytes + 2 * around) continue;
         snprintf(out, room, " (%zu bytes%s%s)", f->bytes,
                  sim_site_text(&f->made, "made at", made, sizeof made),
                  sim_site_text(&f->gone, "freed at", gone, sizeof gone));

@@ -108,7 +108,8 @@ void sim_site_take(sim_site *s);
 const char *sim_site_text(const sim_site *s, const char *lead, char *out, size_t room);
 /* made: NULL, there is nothing to say of where it was made and freed */
 void sim_site_freed(uint64_t address, size_t bytes, const sim_site *made);
-int sim_site_find_freed(uint64_t address, char *out, size_t room); /* 0: not among the latest */
+/* Or within so many bytes of it; 0: not among the latest. */
+int sim_site_find_freed(uint64_t address, uint64_t around, char *out, size_t room);
 
 /* ---- symbol.c ---- */
 /* Name of the function around an address, as the file has it; 0: not known. */
@@ -158,6 +159,8 @@ enum { SIM_HEAP = 2 };              /* private_entry of a kernel's malloc */
 cudaError_t sim_memory_alloc(size_t bytes, int private_entry, void **out);
 size_t sim_memory_heap_bytes(uint64_t address); /* of a block of that heap; 0: none begins there */
 cudaError_t sim_memory_free(void *p, const char *call); /* call: for the message */
+void sim_memory_name(void *p,
+                     const char *name); /* of a variable, for messages; kept by the caller */
 /* As sim_device_at and sim_device_reach, of device memory. */
 char *sim_memory_at(uint64_t address, size_t bytes);
 char *sim_memory_reach(uint64_t address, size_t bytes, uint64_t *from, uint64_t *room);
