@@ -92,7 +92,7 @@ typedef struct sim_calls {
     int (*printf)(sim_ctx *c, const char *format, const void *args); /* device vprintf */
     /* device heap: bytes of room, 0 when it is used up; release raises for what is none of it */
     uint64_t (*reserve)(sim_ctx *c, uint64_t bytes);
-    void (*release)(sim_ctx *c, uint64_t address);
+    void (*release)(sim_ctx *c, uint64_t address, const char *kernel, int ptx_line);
     /* what __assertfail gets; does not return */
     void (*assertion)(sim_ctx *c, uint64_t expression, uint64_t file, uint32_t line,
                       uint64_t function) __attribute__((noreturn));

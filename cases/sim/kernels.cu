@@ -216,6 +216,11 @@ KERNEL(use_variables, (int *out))
     if (threadIdx.x == 0) ++*counter_address;
 }
 
+KERNEL(where_variables_are, (int **out))
+{
+    *out = counter_address;
+}
+
 /* by assembler: the compiler knows the answers of __isGlobal() here and asks nobody */
 #define IN_SPACE(space, pointer)                                                         \
     ({                                                                                   \
@@ -260,6 +265,12 @@ KERNEL(store, (int *p, long long index, int value))
     if (threadIdx.x == 0) p[index] = value;
 }
 
+HOST allocate_by_type(int **out, unsigned long n) __attribute__((optimize("O0")));
+HOST allocate_by_type(int **out, unsigned long n)
+{
+    cudaMalloc(out, n);
+}
+
 HOST store_by_chevrons(unsigned threads, int *p, int value)
 {
     store<<<1, threads>>>(p, 0, value);
@@ -281,6 +292,14 @@ KERNEL(store_after_free, (int after, int *out))
         if (i == 0 && after) free((void *)p);
     }
     *out = after;
+}
+
+KERNEL(free_twice, (int *out))
+{
+    void *p = malloc(400);
+    free(p);
+    *out = 1;
+    free(p);
 }
 
 KERNEL(load_vector, (const char *p, float *out))

@@ -36,6 +36,7 @@ KERNEL(say, (int i, double d));
 KERNEL(local_array, (int n, int *out));
 KERNEL(big_local_array, (int n, int *out));
 KERNEL(use_variables, (int *out));
+KERNEL(where_variables_are, (int **out));
 KERNEL(spaces, (const int *global, int *out));
 
 /* Functions of one argument, each with a namesake in libm (f added for float). */
@@ -52,6 +53,7 @@ KERNEL(math_double, (const double *x, const double *y, int n, double *out));
 KERNEL(store, (int *p, long long index, int value));
 KERNEL(store_each, (long long *const *p, int n));
 KERNEL(store_after_free, (int after, int *out));
+KERNEL(free_twice, (int *out));
 KERNEL(load_vector, (const char *p, float *out));
 KERNEL(store_shared, (int index, int *out));
 KERNEL(trap_in_thread, (int thread));
@@ -61,6 +63,8 @@ KERNEL(mask_without_caller, (int *out));
 KERNEL(exotic, (int take, unsigned *out));
 KERNEL(tensor_core, (float x, unsigned *out));
 
+/* by the typed wrapper of the toolkit, as compiled without optimisation */
+HOST allocate_by_type(int **out, unsigned long n);
 HOST store_by_chevrons(unsigned threads, int *p, int value); /* <<<1, threads>>> */
 
 #endif

@@ -321,6 +321,19 @@ END_TEST
 #define NOBODY_ASKS \
     "env -u LD_LIBRARY_PATH -u LD_PRELOAD -u OOMPROOF_DEVICE -u OOMPROOF_SIM_MEMORY "
 
+/* A compiler that cannot write, not even what is wrong, as in a full folder: nothing stays there.
+ */
+START_TEST(what_a_silent_compiler_leaves_behind_is_removed)
+{
+    begin();
+    write_file(getenv("OOMPROOF_SIM_CC"), "#!/bin/sh\nexit 1\n", 0700);
+    probe_says("a compiler without a word", "is full, or the compiler ended without a word");
+    ck_assert_msg(entries(cache, NULL, 0) == 0, "%d entries are left in the folder",
+                  entries(cache, NULL, 0));
+    end();
+}
+END_TEST
+
 START_TEST(a_process_that_asks_for_nothing_has_no_device)
 {
     begin();

@@ -50,5 +50,5 @@ START_TEST(print)
 }
 END_TEST
 
-static const case_entry cases[] = {{"print", 200, &print}};
+static const case_entry cases[] = {{"print", 200, "", &print}};
 CASE_MAIN("gradient_print")

@@ -2,7 +2,6 @@
  * card has at least 256 MiB, nothing on smaller test cards; callers give theirs with
  * cublasSetWorkspace. */
 #include "handle.h"
-#include <stdlib.h>
 #include <string.h>
 
 /* OpenBLAS: one thread, so that a run is the same every time and a fork is safe. */
@@ -11,7 +10,7 @@ int openblas_get_num_threads(void);
 
 cublasStatus_t sim_blas_check(cublasHandle_t h)
 {
-    if (!h || h->magic != HANDLE_MAGIC) return CUBLAS_STATUS_NOT_INITIALIZED;
+    HANDLE();
     return sim_device_error() ? CUBLAS_STATUS_EXECUTION_FAILED : CUBLAS_STATUS_SUCCESS;
 }
 
@@ -39,32 +38,28 @@ API cublasStatus_t cublasCreate_v2(cublasHandle_t *out)
     *out = NULL;
     openblas_set_num_threads(1);
     if (openblas_get_num_threads() != 1) return CUBLAS_STATUS_INTERNAL_ERROR;
-    struct cublasContext *h = calloc(1, sizeof *h);
+    struct cublasContext *h = sim_live_new(SIM_BLAS_HANDLE, sizeof *h);
     if (!h) return CUBLAS_STATUS_ALLOC_FAILED;
     sim_memory_read(&m);
     /* the first call may come before the runtime has looked at its memory */
     int e = sim_device_alloc(&h->workspace, m.capacity >= (256u << 20) ? 4u << 20 : 512);
     if (e) {
-        free(h);
+        sim_live_take(h, SIM_BLAS_HANDLE);
+        sim_live_free(h);
         return e == cudaErrorMemoryAllocation ? CUBLAS_STATUS_ALLOC_FAILED
                                               : CUBLAS_STATUS_NOT_INITIALIZED;
     }
-    h->magic = HANDLE_MAGIC;
     *out = h;
     return CUBLAS_STATUS_SUCCESS;
 }
 
 API cublasStatus_t cublasDestroy_v2(cublasHandle_t h)
 {
-    if (!h || h->magic != HANDLE_MAGIC) return CUBLAS_STATUS_NOT_INITIALIZED;
+    if (!sim_live_take(h, SIM_BLAS_HANDLE)) return CUBLAS_STATUS_NOT_INITIALIZED;
     sim_device_free(h->workspace);
-    h->magic = 0;
-    free(h);
+    sim_live_free(h);
     return CUBLAS_STATUS_SUCCESS;
 }
-
-#define HANDLE() \
-    if (!h || h->magic != HANDLE_MAGIC) return CUBLAS_STATUS_NOT_INITIALIZED
 
 API cublasStatus_t cublasSetStream_v2(cublasHandle_t h, cudaStream_t stream)
 {

@@ -1,6 +1,7 @@
 /* handle.h - what the files of the simulated cuBLAS share. */
 #ifndef SIM_CUBLAS_HANDLE_H
 #define SIM_CUBLAS_HANDLE_H
+#include "live.h"
 #include "simdev.h"
 #include <cublas_v2.h>
 
@@ -13,9 +14,12 @@ struct cublasContext {
     cublasMath_t math_mode;
     int sm_target;
     void *workspace; /* taken from the device, invisible to hooks of the runtime */
-    int magic;
 };
-#define HANDLE_MAGIC 0x63624c61
+
+/* Leaves the calling function when h is no handle, or none any more. */
+#define HANDLE() \
+    if (!sim_live_is(h, SIM_BLAS_HANDLE)) return CUBLAS_STATUS_NOT_INITIALIZED
+enum { SIM_BLAS_HANDLE = 1 };
 
 /* CUBLAS_STATUS_SUCCESS, or why no work can be given to this handle. */
 cublasStatus_t sim_blas_check(cublasHandle_t h);

@@ -3,9 +3,6 @@
  */
 #include "handle.h"
 
-#define HANDLE() \
-    if (!h || h->magic != HANDLE_MAGIC) return CUBLAS_STATUS_NOT_INITIALIZED
-
 API cublasStatus_t cublasSetAtomicsMode(cublasHandle_t h, cublasAtomicsMode_t mode)
 {
     HANDLE();

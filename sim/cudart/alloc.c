@@ -25,7 +25,7 @@ API cudaError_t cudaFree(void *p)
     sim_settle(); /* freeing waits for the device */
     if (sim_sticky) LEAVE(sim_sticky);
     if (sim_managed(p)) LEAVE(sim_managed_free(p));
-    LEAVE(sim_pool_take_back(p, NULL) ? cudaSuccess : sim_memory_free(p));
+    LEAVE(sim_pool_take_back(p, NULL) ? cudaSuccess : sim_memory_free(p, "cudaFree"));
 }
 
 /* Rows of a multiple of 512 bytes, as on the cards that were asked. */
@@ -57,13 +57,14 @@ API cudaError_t cudaMalloc3D(struct cudaPitchedPtr *out, struct cudaExtent e)
     LEAVE(error);
 }
 
-int sim_device_around(uint64_t address, uint64_t *from, uint64_t *bytes)
-{
-    return sim_memory_around(address, from, bytes) || sim_host_around(address, from, bytes);
-}
-
 char *sim_device_at(uint64_t address, size_t bytes)
 {
     char *p = sim_memory_at(address, bytes);
     return p ? p : sim_host_at(address, bytes);
+}
+
+char *sim_device_reach(uint64_t address, size_t bytes, uint64_t *from, uint64_t *room)
+{
+    char *p = sim_memory_reach(address, bytes, from, room);
+    return p ? p : sim_host_reach(address, bytes, from, room);
 }

@@ -90,7 +90,7 @@ static void nothing(void *arg)
 static void drop_memory(void *arg)
 {
     void *p = *(void **)arg, **noted = sim_memory_pool(p);
-    if (noted && *noted == sim_graph_memory) sim_memory_free(p);
+    if (noted && *noted == sim_graph_memory) sim_memory_free(p, "a graph");
 }
 
 /* The address is the graph's from now on; a card takes the memory at instantiation or launch. */

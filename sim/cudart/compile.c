@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #if defined(__x86_64__)
@@ -174,6 +175,7 @@ static int start(sim_compile *c, const sim_ptx_one *list, int n, int in_strips, 
     if (c->refused < 0) sim_say("%s cannot be written: %s", c->source, strerror(errno));
     if (c->refused >= 0 && spawn_compiler(c, in_strips, beside)) return 1;
     unlink(c->source);
+    unlink(c->log);
     return 0;
 }
 
@@ -189,6 +191,15 @@ int sim_compile_beside(sim_compile *c, const sim_ptx *ptx, int kernel, const cha
     while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR) {
     }
     return 1;
+}
+
+/* What the compiler had to say found no room: nothing of it is worth keeping. */
+static int nothing_fits(const char *log)
+{
+    struct stat about;
+    struct statvfs room;
+    return (stat(log, &about) == 0 && about.st_size == 0) ||
+           (statvfs(log, &room) == 0 && room.f_bavail * room.f_frsize < 256 * 1024);
 }
 
 /* Waits; 1: the compiler has made the object, and it is sealed. */
@@ -219,15 +230,16 @@ int sim_compile_finish(sim_compile *c, const char *kernel, const char *object, i
 {
     int ok = compiled(c) && rename(c->made, object) == 0, made_it = c->made_it;
     if (made_it && !ok && loud) sim_say("%s cannot be written: %s", object, strerror(errno));
-    struct stat about;
-    if (!made_it && loud && stat(c->log, &about) == 0 && about.st_size == 0)
-        sim_say("kernel %s could not be compiled, and the compiler said nothing: is %s full?",
-                kernel, c->log);
+    int full = !made_it && nothing_fits(c->log);
+    if (full && loud)
+        sim_say("kernel %s could not be compiled: the folder of %s is full, or the compiler ended "
+                "without a word",
+                kernel, c->source);
     else if (!made_it && loud)
         sim_say("kernel %s could not be compiled; what the compiler said is in %s, the source "
                 "beside it",
                 kernel, c->log);
-    if (made_it || !loud) {
+    if (made_it || !loud || full) {
         unlink(c->source);
         unlink(c->log);
     }

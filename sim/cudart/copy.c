@@ -7,7 +7,9 @@
 static char *side(const void *p, size_t bytes, int device)
 {
     if (device) return sim_device_at((uint64_t)(uintptr_t)p, bytes);
-    return sim_memory_is_device(p) ? NULL : (char *)(uintptr_t)p;
+    if (sim_memory_is_device(p)) return NULL;
+    if (sim_host_was_shared(p)) return sim_host_at((uint64_t)(uintptr_t)p, bytes);
+    return (char *)(uintptr_t)p;
 }
 
 static int directions(const void *to, const void *from, enum cudaMemcpyKind kind, int *to_device,

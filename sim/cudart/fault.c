@@ -13,18 +13,23 @@ static void on_fault(int sig, siginfo_t *info, void *context)
     if (w) {
         uint64_t a = (uint64_t)(uintptr_t)info->si_addr;
         uint64_t device = a - (uint64_t)w->ctx.delta;
-        int known = sim_memory_is_device((void *)(uintptr_t)device);
+        int mine = sim_memory_is_device((void *)(uintptr_t)device);
         sim_say("kernel %s: illegal access at %#llx: %s, %s", w->running->name,
-                (unsigned long long)(known ? device : a),
-                known ? sim_memory_describe(device) : "neither device, shared nor local memory",
+                (unsigned long long)(mine ? device : a),
+                mine ? sim_memory_describe(device) : "neither device, shared nor local memory",
                 sim_where(w));
         sim_stop(w, SIM_ILLEGAL_ADDRESS);
     }
-    if (sig == SIGSEGV && sim_memory_is_device(info->si_addr)) {
-        static const char text[] =
-            "simulated device: host code follows a device pointer; copy with cudaMemcpy first\n";
-        if (write(2, text, sizeof text - 1) < 0) {
-        }
+    static const char device[] =
+        "simulated device: host code follows a device pointer; copy with cudaMemcpy first\n";
+    static const char shared[] = "simulated device: host code uses pinned or managed memory that "
+                                 "was freed, or reaches beyond its end\n";
+    int known = sig != SIGSEGV                        ? 0
+                : sim_memory_is_device(info->si_addr) ? 1
+                : sim_host_was_shared(info->si_addr)  ? 2
+                                                      : 0;
+    if (known && write(2, known == 1 ? device : shared,
+                       (known == 1 ? sizeof device : sizeof shared) - 1) < 0) {
     }
     const struct sigaction *old = sig == SIGSEGV ? &before_segv : &before_bus;
     if (old->sa_flags & SA_SIGINFO)

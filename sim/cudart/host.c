@@ -1,19 +1,26 @@
 /* host.c - host memory that the device reaches under the same address: pinned (allocated or
  * registered) and managed. It counts against OOMPROOF_SIM_HOST_MEMORY, so running out of it is an
  * out-of-memory that freeing device memory does not cure. */
+#define _GNU_SOURCE
+#include "ranges.h"
 #include "state.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum kind { PINNED, REGISTERED, MANAGED };
+static const char *const kind_names[] = {"pinned", "registered", "managed"};
 typedef struct region {
     char *p;
     size_t bytes;
     enum kind kind;
     unsigned flags;
+    sim_site made;
     struct region *next;
 } region;
 static region *regions;
+static sim_ranges apart; /* of memory that is allocated here, under OOMPROOF_SIM_CHECK=1 */
 
 static int holds(const region *x, const char *at, size_t bytes)
 {
@@ -32,13 +39,13 @@ char *sim_host_at(uint64_t address, size_t bytes)
     return find((const void *)(uintptr_t)address, bytes) ? (char *)(uintptr_t)address : NULL;
 }
 
-int sim_host_around(uint64_t address, uint64_t *from, uint64_t *bytes)
+char *sim_host_reach(uint64_t address, size_t bytes, uint64_t *from, uint64_t *room)
 {
-    region *x = find((const void *)(uintptr_t)address, 1);
-    if (!x) return 0;
+    region *x = find((const void *)(uintptr_t)address, bytes);
+    if (!x) return NULL;
     *from = (uint64_t)(uintptr_t)x->p;
-    *bytes = x->bytes;
-    return 1;
+    *room = x->bytes;
+    return (char *)(uintptr_t)address;
 }
 
 int sim_pinned(const void *p, size_t bytes)
@@ -61,20 +68,50 @@ size_t sim_managed_bytes(void)
     return sum;
 }
 
+/* ---- where it comes from: the heap, under check addresses that are not used again ---- */
+static size_t in_pages(size_t bytes)
+{
+    return bytes ? (bytes + 4095) / 4096 * 4096 : 4096;
+}
+
+static void *take(region *x, size_t bytes)
+{
+    void *p = NULL;
+    if (!sim_checking()) return posix_memalign(&p, 4096, bytes ? bytes : 1) == 0 ? p : NULL;
+    if (!apart.span && !sim_ranges_open(&apart, (uint64_t)4 << 40, (uint64_t)1 << 30)) return NULL;
+    if (bytes > apart.span) return NULL;
+    uint64_t at = sim_ranges_place(&apart, in_pages(bytes), 4096, NULL, x);
+    p = (void *)(uintptr_t)at;
+    if (at && mprotect(p, in_pages(bytes), PROT_READ | PROT_WRITE) == 0) return p;
+    if (at) sim_ranges_remove(&apart, at);
+    return NULL;
+}
+
+static void give(region *x)
+{
+    if (!sim_checking()) {
+        free(x->p);
+        return;
+    }
+    madvise(x->p, in_pages(x->bytes), MADV_DONTNEED);
+    mprotect(x->p, in_pages(x->bytes), PROT_NONE);
+    sim_ranges_remove(&apart, (uint64_t)(uintptr_t)x->p);
+}
+
 static cudaError_t add(void **out, size_t bytes, enum kind kind, unsigned flags)
 {
     cudaError_t e = sim_sticky ? sim_sticky : sim_capture_unsafe();
     if (e != cudaSuccess) return e;
     if (!sim_host_take(bytes)) return cudaErrorMemoryAllocation;
     region *x = malloc(sizeof *x);
-    void *p = *out;
-    if (kind != REGISTERED && (!x || posix_memalign(&p, 4096, bytes ? bytes : 1) != 0)) p = NULL;
-    if (!x || !p) {
+    void *p = !x ? NULL : kind == REGISTERED ? *out : take(x, bytes);
+    if (!p) {
         free(x);
         sim_host_give(bytes);
         return cudaErrorMemoryAllocation;
     }
-    *x = (region){p, bytes, kind, flags, regions};
+    *x = (region){.p = p, .bytes = bytes, .kind = kind, .flags = flags, .next = regions};
+    sim_site_take(&x->made);
     regions = x;
     *out = p;
     return cudaSuccess;
@@ -90,11 +127,49 @@ static cudaError_t drop(void *p, int registered, int managed)
             continue;
         *x = gone->next;
         sim_host_give(gone->bytes);
-        if (!registered) free(gone->p);
+        if (!registered) {
+            sim_site_freed((uint64_t)(uintptr_t)gone->p, gone->bytes, &gone->made);
+            give(gone);
+        }
         free(gone);
         return cudaSuccess;
     }
     return registered ? cudaErrorHostMemoryNotRegistered : cudaErrorInvalidValue;
+}
+
+/* The distance to a block that an address lies close behind, or before. */
+static uint64_t beyond(const region *x, uint64_t address, const char **how)
+{
+    uint64_t from = (uint64_t)(uintptr_t)x->p, end = from + x->bytes;
+    *how = address < from ? "before" : address < end ? "into" : "past the end of";
+    return address < from ? from - address : address - (address < end ? from : end);
+}
+
+const char *sim_host_describe(uint64_t address)
+{
+    static char text[500];
+    char site[300];
+    const char *how;
+    unsigned char resident;
+    region *near = NULL;
+    uint64_t least = UINT64_MAX;
+    for (region *x = regions; x; x = x->next)
+        if (beyond(x, address, &how) < least) least = beyond(near = x, address, &how);
+    if (near && least < (sim_checking() ? SIM_GAP : 64)) {
+        least = beyond(near, address, &how);
+        snprintf(text, sizeof text, "%llu bytes %s %s memory of %zu bytes%s",
+                 (unsigned long long)least, how, kind_names[near->kind], near->bytes,
+                 sim_site_text(&near->made, "made at", site, sizeof site));
+        return text;
+    }
+    if (mincore((void *)(uintptr_t)(address / 4096 * 4096), 1, &resident) != 0) return NULL;
+    return "not a device address: memory of the host, which a kernel reaches only where it is "
+           "pinned, registered or managed";
+}
+
+int sim_host_was_shared(const void *p)
+{
+    return apart.span && sim_ranges_hold(&apart, (uint64_t)(uintptr_t)p);
 }
 
 cudaError_t sim_managed_free(void *p)

@@ -1,7 +1,6 @@
 /* memory.c - blocks of device memory: granules of 512 bytes, fragmentation. Big requests take whole
  * pages of their own; small ones share pages. */
 #include "pages.h"
-#include <stdio.h>
 #include <stdlib.h>
 
 #define GRANULE 512
@@ -74,7 +73,77 @@ static void count(const block *b, int sign)
 
 static void *address_of(const block *b)
 {
-    return (void *)(uintptr_t)(M.base + b->at);
+    return (void *)(uintptr_t)b->address;
+}
+
+/* The block that begins at, or contains, an address that the program may use. */
+static block *find_used(uint64_t address)
+{
+    if (sim_checking()) {
+        sim_range *x = sim_ranges_find(&M.apart, address);
+        return x && !x->going ? x->owner : NULL;
+    }
+    uint64_t at = address - M.base;
+    if (at >= M.span) return NULL;
+    block *b = M.block_at[at / PAGE];
+    while (b && b->at + b->bytes <= at) b = b->next;
+    return b && at >= b->at && b->state == USED ? b : NULL;
+}
+
+/* The block that begins there; NULL: none does. */
+static block *block_at(const void *p)
+{
+    block *b = p ? find_used((uint64_t)(uintptr_t)p) : NULL;
+    return b && address_of(b) == p ? b : NULL;
+}
+
+/* Back to its page, or its pages back to the device. */
+static void give_block(block *b)
+{
+    size_t page = (size_t)(b->at / PAGE);
+    if (sim_checking() && b->address) sim_ranges_remove(&M.apart, b->address);
+    b->address = 0;
+    b->state = FREE;
+    if (M.page[page] == 2) {
+        give_pages(page, b->bytes / PAGE);
+        remove_block(b);
+        return;
+    }
+    /* merge with free neighbours of the same page */
+    if (b->next && b->next->state == FREE && b->next->at / PAGE == page) {
+        b->bytes += b->next->bytes;
+        remove_block(b->next);
+    }
+    if (b->prev && b->prev->state == FREE && b->prev->at / PAGE == page) {
+        b = b->prev;
+        b->bytes += b->next->bytes;
+        remove_block(b->next);
+    }
+    if (b->bytes == PAGE) {
+        give_pages(page, 1);
+        remove_block(b);
+    }
+}
+
+/* The program's from now on. 0: there is no address for it, which under check can be. */
+static int lend(block *b, size_t bytes)
+{
+    b->state = USED;
+    b->asked = bytes;
+    b->address = !sim_checking()
+                     ? M.base + b->at
+                     : sim_ranges_place(&M.apart, bytes, M.page[b->at / PAGE] == 2 ? PAGE : GRANULE,
+                                        M.bytes + b->at, b);
+    if (!b->address) {
+        sim_say("no addresses are left for an allocation of %zu bytes: under OOMPROOF_SIM_CHECK=1 "
+                "each has its own, with room around it",
+                bytes);
+        return 0;
+    }
+    b->allocated.n = 0;
+    if (b->private_entry != SIM_HEAP) sim_site_take(&b->allocated); /* kernels have no call sites */
+    count(b, 1);
+    return 1;
 }
 
 /* A failure leaves *out alone, so that a program that trusts it without looking at the error uses
@@ -99,110 +168,90 @@ cudaError_t sim_memory_alloc(size_t bytes, int private_entry, void **out)
         if (b && b->bytes > want && insert(b->at + want, b->bytes - want, b)) b->bytes = want;
     }
     if (!b) return cudaErrorMemoryAllocation;
-    b->state = USED;
-    b->asked = bytes;
     b->private_entry = private_entry;
     b->pool = NULL;
-    sim_site_take(&b->allocated);
-    count(b, 1);
+    b->name = NULL;
+    if (!lend(b, bytes)) {
+        give_block(b);
+        return cudaErrorMemoryAllocation;
+    }
     *out = address_of(b);
     return cudaSuccess;
 }
 
-/* The block that an address lies in, whatever its state. */
-static block *find(uint64_t address)
-{
-    uint64_t at = address - M.base;
-    if (at >= M.span) return NULL;
-    block *b = M.block_at[at / PAGE];
-    while (b && b->at + b->bytes <= at) b = b->next;
-    return b && at >= b->at ? b : NULL;
-}
-
-static block *find_used(uint64_t address)
-{
-    block *b = find(address);
-    return b && b->state == USED ? b : NULL;
-}
-
 size_t sim_memory_heap_bytes(uint64_t address)
 {
-    block *b = find_used(address);
-    return b && M.base + b->at == address && b->private_entry == SIM_HEAP ? b->asked : 0;
+    block *b = block_at((void *)(uintptr_t)address);
+    return b && b->private_entry == SIM_HEAP ? rounded(b->asked) : 0;
 }
 
-/* Back to its page, or its pages back to the device. */
-static void give_block(block *b)
+/* No longer the program's. */
+static void take_back(block *b)
 {
-    size_t page = (size_t)(b->at / PAGE);
-    b->state = FREE;
-    if (M.page[page] == 2) {
-        give_pages(page, b->bytes / PAGE);
-        remove_block(b);
-        return;
-    }
-    /* merge with free neighbours of the same page */
-    if (b->next && b->next->state == FREE && b->next->at / PAGE == page) {
-        b->bytes += b->next->bytes;
-        remove_block(b->next);
-    }
-    if (b->prev && b->prev->state == FREE && b->prev->at / PAGE == page) {
-        b = b->prev;
-        b->bytes += b->next->bytes;
-        remove_block(b->next);
-    }
-    if (b->bytes == PAGE) {
-        give_pages(page, 1);
-        remove_block(b);
-    }
+    sim_site_freed(b->address, b->asked, b->private_entry == SIM_HEAP ? NULL : &b->allocated);
+    count(b, -1);
 }
 
-cudaError_t sim_memory_free(void *p)
+cudaError_t sim_memory_free(void *p, const char *call)
 {
     if (!p) return cudaSuccess;
-    block *b = find_used((uint64_t)(uintptr_t)p);
-    if (!b || address_of(b) != p) {
-        sim_say("cudaFree(%p): %s", p, sim_memory_describe((uint64_t)(uintptr_t)p));
+    block *b = block_at(p);
+    if (!b) {
+        sim_say("%s(%p): %s", call, p, sim_memory_describe((uint64_t)(uintptr_t)p));
         return cudaErrorInvalidValue;
     }
-    sim_site_freed((uint64_t)(uintptr_t)p, b->asked, &b->allocated);
-    count(b, -1);
+    take_back(b);
     give_block(b);
     return cudaSuccess;
 }
 
+void sim_memory_name(void *p, const char *name)
+{
+    block_at(p)->name = name;
+}
+
 void **sim_memory_pool(void *p)
 {
-    block *b = find_used((uint64_t)(uintptr_t)p);
-    return b && address_of(b) == p ? &b->pool : NULL;
+    block *b = block_at(p);
+    return b ? &b->pool : NULL;
 }
 
 size_t sim_memory_bytes(void *p)
 {
-    return find_used((uint64_t)(uintptr_t)p)->bytes;
+    return block_at(p)->bytes;
 }
 
-size_t sim_memory_hold(void *p)
+block *sim_memory_hold(void *p, int later, size_t *bytes)
 {
-    block *b = find_used((uint64_t)(uintptr_t)p);
-    sim_site_freed((uint64_t)(uintptr_t)p, b->asked, &b->allocated);
-    count(b, -1);
+    block *b = block_at(p);
+    take_back(b);
     b->state = HELD;
-    return b->bytes;
+    *bytes = b->bytes;
+    if (!sim_checking()) return b;
+    b->address = 0;
+    if (later)
+        sim_ranges_find(&M.apart, (uint64_t)(uintptr_t)p)->going = 1;
+    else
+        sim_ranges_remove(&M.apart, (uint64_t)(uintptr_t)p);
+    return b;
 }
 
-void sim_memory_reuse(void *p, size_t bytes)
+void sim_memory_gone(void *p)
 {
-    block *b = find((uint64_t)(uintptr_t)p);
-    b->state = USED;
-    b->asked = bytes;
-    sim_site_take(&b->allocated);
-    count(b, 1);
+    sim_range *x = sim_checking() ? sim_ranges_find(&M.apart, (uint64_t)(uintptr_t)p) : NULL;
+    if (x && x->going) sim_ranges_remove(&M.apart, (uint64_t)(uintptr_t)p);
 }
 
-void sim_memory_drop(void *p)
+void *sim_memory_reuse(block *b, size_t bytes)
 {
-    give_block(find((uint64_t)(uintptr_t)p));
+    if (lend(b, bytes)) return address_of(b);
+    b->state = HELD;
+    return NULL;
+}
+
+void sim_memory_drop(block *b)
+{
+    give_block(b);
 }
 
 void sim_memory_reset(void)
@@ -212,51 +261,34 @@ void sim_memory_reset(void)
         while (b && (b->state == FREE || b->private_entry)) b = b->next;
         again = b != NULL;
         if (!b) break;
-        if (b->state == USED) count(b, -1);
+        if (b->state == USED) take_back(b);
         give_block(b);
     }
+    for (size_t i = M.apart.n; i-- > 0;)
+        if (M.apart.live[i].going) sim_ranges_remove(&M.apart, M.apart.live[i].from);
+}
+
+/* Contents of `bytes` at an address `inside` a block. In this form nothing wraps around, however
+ * large `bytes` is */
+static char *within(const char *host, size_t asked, uint64_t inside, size_t bytes)
+{
+    return inside > asked || bytes > asked - inside ? NULL : (char *)(uintptr_t)host + inside;
 }
 
 char *sim_memory_at(uint64_t address, size_t bytes)
 {
     block *b = find_used(address);
-    uint64_t inside = b ? address - M.base - b->at : 0;
-    /* in this form nothing wraps around, however large `bytes` is */
-    if (!b || inside > b->asked || bytes > b->asked - inside) return NULL;
-    return (char *)(uintptr_t)(address + (uint64_t)M.delta);
+    return b ? within(M.bytes + b->at, b->asked, address - b->address, bytes) : NULL;
 }
 
-int sim_memory_around(uint64_t address, uint64_t *from, uint64_t *bytes)
+char *sim_memory_reach(uint64_t address, size_t bytes, uint64_t *from, uint64_t *room)
 {
-    block *b = find_used(address);
-    if (!b || b->private_entry == SIM_HEAP) return 0;
-    *from = M.base + b->at;
-    *bytes = b->asked;
-    return 1;
-}
-
-int sim_memory_is_device(const void *p)
-{
-    return M.span && (uint64_t)(uintptr_t)p - M.base < M.span;
-}
-
-const char *sim_memory_describe(uint64_t address)
-{
-    static char text[600];
-    char site[200], freed[400];
-    block *b = find_used(address);
-    if (!sim_memory_is_device((void *)(uintptr_t)address)) return "not a device address";
-    if (b) {
-        uint64_t inside = address - M.base - b->at;
-        snprintf(text, sizeof text, "%llu bytes %s an allocation of %zu bytes%s",
-                 (unsigned long long)(inside < b->asked ? inside : inside - b->asked),
-                 inside < b->asked ? "into" : "past the end of", b->asked,
-                 sim_site_text(&b->allocated, "made at", site, sizeof site));
-        return text;
-    }
-    if (sim_site_find_freed(address, freed, sizeof freed)) {
-        snprintf(text, sizeof text, "in an allocation that was freed%s", freed);
-        return text;
-    }
-    return "a device address that is not allocated (freed before, or past the end of a block)";
+    sim_range *x = sim_checking() ? sim_ranges_find(&M.apart, address) : NULL;
+    block *b = !sim_checking() ? find_used(address) : x && !x->going ? x->owner : NULL;
+    if (!x && !b) return NULL;
+    *from = x ? x->from : b->address;
+    *room = x ? x->bytes : b->asked;
+    char *host = within(x ? x->host : M.bytes + b->at, *room, address - *from, bytes);
+    if (b && b->private_entry == SIM_HEAP) *room = 0;
+    return host;
 }

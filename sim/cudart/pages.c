@@ -1,8 +1,12 @@
 /* pages.c - the simulated card: capacity, the window of addresses, pages of 2 MiB.
  *
- * Addresses live in a reservation without access; the bytes lie `delta` further on, so host code
- * that follows a device pointer faults. A page that holds nothing goes back and stays reserved but
- * inaccessible, so a kernel that still uses it faults. free = capacity - context - pages held. */
+ * Addresses live in a reservation without access; the bytes lie elsewhere, so host code that
+ * follows a device pointer faults. A page that holds nothing goes back and stays reserved but
+ * inaccessible, so a kernel that still uses it faults. free = capacity - context - pages held.
+ *
+ * An address is the window's begin plus the offset of the block, in which pages are counted. Under
+ * OOMPROOF_SIM_CHECK=1 each block has an address of its own (ranges.h), and the count is the same.
+ */
 #define _GNU_SOURCE
 #include "pages.h"
 #include <errno.h>
@@ -13,7 +17,21 @@
 #define KEEP \
     (512 * MIB) /* bytes of freed pages whose contents stay in host memory, ready for use */
 
+#define APART     \
+    ((uint64_t)32 \
+     << 40) /* bytes of addresses under check: millions of blocks before one is reused */
+
 sim_card M;
+
+static char *reserved(size_t bytes)
+{
+    return mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+static char *in_pages(char *p)
+{
+    return (char *)(((uintptr_t)p + PAGE - 1) / PAGE * PAGE);
+}
 
 cudaError_t sim_memory_start(void)
 {
@@ -32,25 +50,24 @@ cudaError_t sim_memory_start(void)
     /* addresses are not used twice at once, but holes may come: room for twice the capacity */
     M.span = 2 * (uint64_t)M.capacity + PAGE;
     M.npages = (size_t)(M.span / PAGE);
-    char *window =
-        mmap(NULL, M.span + PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    char *bytes =
-        mmap(NULL, M.span + PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *window = MAP_FAILED, *bytes = reserved(M.span + PAGE);
     M.page = calloc(M.npages, 1);
     M.block_at = calloc(M.npages, sizeof(block *)); /* untouched pages of it cost nothing either */
-    if (window == MAP_FAILED || bytes == MAP_FAILED || !M.page || !M.block_at) {
+    int ok = sim_checking() ? sim_ranges_open(&M.apart, APART, M.span + 2 * SIM_GAP)
+                            : (window = reserved(M.span + 2 * PAGE)) != MAP_FAILED;
+    if (!ok || bytes == MAP_FAILED || !M.page || !M.block_at) {
         sim_say("the address space for a simulated card of %zu MiB cannot be reserved: %s",
                 M.capacity / MIB, strerror(errno));
         return M.broken = cudaErrorInitializationError;
     }
-    M.base = ((uint64_t)(uintptr_t)window + PAGE - 1) / PAGE * PAGE;
-    M.delta = (int64_t)(((uint64_t)(uintptr_t)bytes + PAGE - 1) / PAGE * PAGE - M.base);
+    M.bytes = in_pages(bytes);
+    if (!sim_checking()) M.base = (uint64_t)(uintptr_t)in_pages(window) + PAGE;
     return cudaSuccess;
 }
 
 static char *host_of(uint64_t offset)
 {
-    return (char *)(uintptr_t)(M.base + offset + (uint64_t)M.delta);
+    return M.bytes + offset;
 }
 
 int take_pages(size_t first, size_t n, unsigned char kind)
@@ -93,12 +110,18 @@ size_t find_pages(size_t n)
     return SIZE_MAX;
 }
 
+int sim_memory_is_device(const void *p)
+{
+    uint64_t a = (uint64_t)(uintptr_t)p;
+    return sim_checking() ? sim_ranges_hold(&M.apart, a) : M.span && a - M.base < M.span;
+}
+
 /* OOMPROOF_SIM_CHECK=1 closes the window: every access is looked up. */
 void sim_memory_window(sim_ctx *c)
 {
     c->base = M.base;
     c->bytes = sim_checking() ? 0 : M.span;
-    c->delta = M.delta;
+    c->delta = sim_checking() ? 0 : (int64_t)((uint64_t)(uintptr_t)M.bytes - M.base);
 }
 
 /* The largest request that would succeed now, as the program asks for it. */

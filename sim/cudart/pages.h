@@ -1,17 +1,20 @@
 /* pages.h - shared by the files of device memory: the card, its pages, the blocks on them. */
 #ifndef SIM_PAGES_H
 #define SIM_PAGES_H
+#include "ranges.h"
 #include "state.h"
 
 #define PAGE (2 * MIB)
 
 enum { FREE, USED, HELD }; /* HELD: freed by the program, kept by a pool */
 typedef struct block {
-    uint64_t at;  /* offset */
-    size_t bytes; /* rounded to granules */
+    uint64_t at;      /* offset */
+    uint64_t address; /* 0: it has none */
+    size_t bytes;     /* rounded to granules */
     size_t asked;
     int state, private_entry;
-    void *pool; /* sim_pool it belongs to; NULL: none */
+    void *pool;       /* sim_pool it belongs to; NULL: none */
+    const char *name; /* of a variable of a module, or NULL */
     sim_site allocated;
     struct block *prev, *next; /* by address, gap-free over all pages in use */
 } block;
@@ -19,8 +22,9 @@ typedef struct block {
 typedef struct sim_card {
     int started;
     cudaError_t broken;
-    uint64_t base, span, top; /* address window; top: end of pages ever used, as an offset */
-    int64_t delta;
+    uint64_t base, span; /* of the pages: the address of offset 0, and how many bytes */
+    char *bytes;         /* host address of offset 0 */
+    sim_ranges apart; /* OOMPROOF_SIM_CHECK=1: the addresses, which then say nothing of offsets */
     size_t capacity, context, held, kept, peak_held;
     size_t runtime_bytes, private_bytes;
     block *first, *last; /* small blocks and big ones in one list */

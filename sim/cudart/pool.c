@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 typedef struct cached {
-    void *p;
+    struct block *block;
     size_t bytes;
     struct CUstream_st *stream; /* freed there; compared only */
     uint64_t seq;               /* the free's place in that stream; 0: it has happened */
@@ -56,7 +56,7 @@ static cached *unlink_at(pool *o, cached **x)
 static void let_go(pool *o, cached **x)
 {
     cached *c = unlink_at(o, x);
-    sim_memory_drop(c->p);
+    sim_memory_drop(c->block);
     o->reserved -= c->bytes;
     free(c);
 }
@@ -117,8 +117,14 @@ static cudaError_t take(pool *o, size_t bytes, struct CUstream_st *s, void **out
         cached **x = fitting(o, want, s);
         if (x) {
             cached *c = unlink_at(o, x);
-            sim_memory_reuse(c->p, bytes);
-            *out = c->p;
+            void *p = sim_memory_reuse(c->block, bytes);
+            if (!p) {
+                sim_memory_drop(c->block);
+                o->reserved -= c->bytes;
+                free(c);
+                return cudaErrorMemoryAllocation;
+            }
+            *out = p;
             use(o, c->bytes);
             free(c);
             return cudaSuccess;
@@ -143,7 +149,8 @@ static void put_back(pool *o, void *p, struct CUstream_st *s, uint64_t seq)
 {
     cached *c = malloc(sizeof *c);
     if (!c) abort(); /* a few bytes: the host is out of memory altogether */
-    *c = (cached){p, sim_memory_hold(p), s, seq, NULL};
+    *c = (cached){NULL, 0, s, seq, NULL};
+    c->block = sim_memory_hold(p, seq != 0, &c->bytes);
     o->used -= c->bytes;
     *o->end = c;
     o->end = &c->next;
@@ -175,15 +182,15 @@ void sim_pools_reset(void)
     pools = chosen = &device_pool;
 }
 
-static void nothing(void *arg)
+static void has_come(void *arg)
 {
-    (void)arg;
+    sim_memory_gone(*(void **)arg);
 }
-static const sim_work marking = {cudaGraphNodeTypeEmpty, nothing, NULL};
+static const sim_work marking = {cudaGraphNodeTypeEmpty, has_come, NULL};
 
 static void free_plain(void *arg)
 {
-    sim_memory_free(*(void **)arg);
+    sim_memory_free(*(void **)arg, "cudaFreeAsync");
 }
 static const sim_work freeing = {cudaGraphNodeTypeMemFree, free_plain, NULL};
 
@@ -215,11 +222,12 @@ API cudaError_t cudaFreeAsync(void *p, cudaStream_t stream)
     if (!s) LEAVE(cudaErrorInvalidResourceHandle);
     if (sim_sticky) LEAVE(sim_sticky);
     void **noted = p ? sim_memory_pool(p) : NULL;
-    if (!noted) LEAVE(p ? sim_memory_free(p) : cudaErrorInvalidValue); /* says what p is */
+    if (!noted)
+        LEAVE(p ? sim_memory_free(p, "cudaFreeAsync") : cudaErrorInvalidValue); /* says what p is */
     if (sim_capturing(s)) LEAVE(sim_capture_free(s, p));
     if (*noted == sim_graph_memory) LEAVE(cudaSuccess);
     if (!*noted) LEAVE(sim_submit(s, &freeing, &p, sizeof p));
-    cudaError_t e = sim_submit(s, &marking, NULL, 0);
+    cudaError_t e = sim_submit(s, &marking, &p, sizeof p);
     if (e == cudaSuccess) put_back(*noted, p, s, sim_last_work(s));
     LEAVE(e);
 }

@@ -122,11 +122,13 @@ static cudaError_t place_variables(sim_module *m, const sim_ptx_var *v, int n)
         /* module variables are part of what the context holds: not the program's allocations */
         cudaError_t e = sim_memory_alloc(v[i].bytes ? v[i].bytes : 1, 1, &p);
         if (e != cudaSuccess) {
-            while (m->nglobal) sim_memory_free((void *)(uintptr_t)m->global[--m->nglobal].address);
+            while (m->nglobal)
+                sim_memory_free((void *)(uintptr_t)m->global[--m->nglobal].address, "a module");
             free(m->global);
             m->global = NULL;
             return e;
         }
+        sim_memory_name(p, v[i].name);
         m->global[m->nglobal++] =
             (struct sim_global){v[i].name, (uint64_t)(uintptr_t)p, (size_t)v[i].bytes};
         char *host = sim_memory_at((uint64_t)(uintptr_t)p, v[i].bytes ? v[i].bytes : 1);
@@ -160,7 +162,8 @@ cudaError_t sim_module_load(sim_module *m)
 void sim_modules_reset(void)
 {
     for (sim_module *m = modules; m; m = m->next) {
-        while (m->nglobal) sim_memory_free((void *)(uintptr_t)m->global[--m->nglobal].address);
+        while (m->nglobal)
+            sim_memory_free((void *)(uintptr_t)m->global[--m->nglobal].address, "a module");
         free(m->global);
         m->global = NULL;
     }

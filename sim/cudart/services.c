@@ -111,17 +111,18 @@ static char *address(sim_ctx *c, uint64_t a, uint32_t n, int access, sim_near *n
     if (access == SIM_READ && in_parameters(w, a, n)) return (char *)(uintptr_t)a;
     if (c->many) pthread_mutex_lock(&shared);
     uint64_t from, bytes;
-    char *host = sim_device_at(a, n);
+    char *host = sim_device_reach(a, n, &from, &bytes);
     /* blocks of the device heap come and go while the grid runs */
-    if (host && near && sim_device_around(a, &from, &bytes))
+    if (host && near && bytes)
         *near = (sim_near){from, bytes - n + 1, (int64_t)((uint64_t)(uintptr_t)host - a)};
+    const char *what = host ? NULL : sim_memory_describe(a);
     if (c->many) pthread_mutex_unlock(&shared);
     if (host) return host;
     sim_say("kernel %s: illegal %s of %u bytes at %#llx: %s, %s", w->running->name,
             access == SIM_READ    ? "read"
             : access == SIM_WRITE ? "write"
                                   : "atomic",
-            n, (unsigned long long)a, sim_memory_describe(a), sim_where(w));
+            n, (unsigned long long)a, what, sim_where(w));
     sim_stop(w, SIM_ILLEGAL_ADDRESS);
 }
 
@@ -211,23 +212,27 @@ static uint64_t reserve(sim_ctx *c, uint64_t bytes)
     (void)c;
     pthread_mutex_lock(&shared);
     uint64_t room = (8 << 20) - heap_used;
-    if (bytes <= room && want <= room && sim_memory_alloc(want, SIM_HEAP, &p) == cudaSuccess)
+    if (bytes <= room && want <= room &&
+        sim_memory_alloc(bytes ? bytes : 1, SIM_HEAP, &p) == cudaSuccess)
         heap_used += want;
     pthread_mutex_unlock(&shared);
     return (uint64_t)(uintptr_t)p;
 }
 
-static void release(sim_ctx *c, uint64_t a)
+static void release(sim_ctx *c, uint64_t a, const char *kernel, int line)
 {
     if (!a) return;
     pthread_mutex_lock(&shared);
     size_t bytes = sim_memory_heap_bytes(a);
-    if (bytes) sim_memory_free((void *)(uintptr_t)a);
+    if (bytes) sim_memory_free((void *)(uintptr_t)a, "free");
     heap_used -= bytes;
-    pthread_mutex_unlock(&shared);
+    char why[1000];
     if (!bytes)
-        sim_raise(c, SIM_TRAP, ((worker *)c)->running->name, 0,
-                  "free of what is not of the device heap");
+        snprintf(why, sizeof why, "free of %#llx, which is no block of the device heap: %s",
+                 (unsigned long long)a, sim_memory_describe(a));
+    pthread_mutex_unlock(&shared);
+    if (bytes) return;
+    sim_raise(c, SIM_TRAP, kernel, line, why);
 }
 
 const sim_calls sim_services = {sim_barrier, sim_warp, activemask, address, raise_,

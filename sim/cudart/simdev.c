@@ -12,7 +12,7 @@ API int sim_device_alloc(void **out, size_t bytes)
 API int sim_device_free(void *device)
 {
     if (sim_enter() != cudaSuccess) return cudaErrorNoDevice;
-    cudaError_t e = sim_memory_free(device);
+    cudaError_t e = sim_memory_free(device, "a library's free");
     sim_leave();
     return e;
 }

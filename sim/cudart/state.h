@@ -98,7 +98,7 @@ int sim_nodes_add(sim_nodes *n, struct CUgraphNode_st *x); /* once; 0: no memory
 void sim_nodes_free(sim_nodes *n);
 
 /* ---- site.c ---- */
-enum { SIM_SITE_FRAMES = 6 };
+enum { SIM_SITE_FRAMES = 8 };
 typedef struct sim_site {
     void *frame[SIM_SITE_FRAMES];
     int n;
@@ -106,8 +106,14 @@ typedef struct sim_site {
 int sim_checking(void); /* OOMPROOF_SIM_CHECK=1 */
 void sim_site_take(sim_site *s);
 const char *sim_site_text(const sim_site *s, const char *lead, char *out, size_t room);
+/* made: NULL, there is nothing to say of where it was made and freed */
 void sim_site_freed(uint64_t address, size_t bytes, const sim_site *made);
-int sim_site_find_freed(uint64_t address, char *out, size_t room); /* 0: not among the latest */
+/* Or within so many bytes of it; 0: not among the latest. */
+int sim_site_find_freed(uint64_t address, uint64_t around, char *out, size_t room);
+
+/* ---- symbol.c ---- */
+/* Name of the function around an address, as the file has it; 0: not known. */
+int sim_symbol(const char *path, uint64_t at, char *out, size_t room, int *global);
 
 /* ---- limits.c ---- */
 size_t sim_parse_size(const char *s); /* 0: not understood */
@@ -121,7 +127,9 @@ int sim_host_has(size_t bytes); /* 0: the host itself would run out, and it was 
 /* ---- host.c: host memory that the device may use ---- */
 /* Address, for the device and for the host, of [p, p + bytes) in one block; NULL: not in one. */
 char *sim_host_at(uint64_t address, size_t bytes);
-int sim_host_around(uint64_t address, uint64_t *from, uint64_t *bytes); /* as sim_device_around */
+char *sim_host_reach(uint64_t address, size_t bytes, uint64_t *from, uint64_t *room);
+const char *sim_host_describe(uint64_t address); /* for messages; static; NULL: no host memory */
+int sim_host_was_shared(const void *p); /* among the addresses that are given once, under check */
 int sim_pinned(const void *p, size_t bytes); /* inside one block of pinned host memory */
 int sim_managed(const void *p);
 size_t sim_managed_bytes(void); /* each allocation rounded up to a granule */
@@ -139,32 +147,39 @@ int sim_pool_take_back(void *p, struct CUstream_st *s);
 void sim_pools_settle(void); /* at a call that waits: above its threshold a pool gives back */
 
 /* ---- alloc.c ---- */
-/* Host address of what the device reaches at an address: its own memory or shared host memory. */
+/* Host address of what the program may name at an address: device memory or shared host memory. */
 char *sim_device_at(uint64_t address, size_t bytes);
-/* The allocation around it; 0: none that stays while a kernel runs. */
-int sim_device_around(uint64_t address, uint64_t *from, uint64_t *bytes);
+/* The same for what runs on the device, which may still use what was freed behind it. *from, *room:
+ * the allocation around it; *room is 0 when it may go while a kernel runs. */
+char *sim_device_reach(uint64_t address, size_t bytes, uint64_t *from, uint64_t *room);
 
 /* ---- memory.c, pages.c ---- */
 cudaError_t sim_memory_start(void); /* reads OOMPROOF_SIM_MEMORY; idempotent */
 enum { SIM_HEAP = 2 };              /* private_entry of a kernel's malloc */
 cudaError_t sim_memory_alloc(size_t bytes, int private_entry, void **out);
 size_t sim_memory_heap_bytes(uint64_t address); /* of a block of that heap; 0: none begins there */
-cudaError_t sim_memory_free(void *p);
-/* Host address of a device range inside one allocation; NULL: not one. */
+cudaError_t sim_memory_free(void *p, const char *call); /* call: for the message */
+void sim_memory_name(void *p,
+                     const char *name); /* of a variable, for messages; kept by the caller */
+/* As sim_device_at and sim_device_reach, of device memory. */
 char *sim_memory_at(uint64_t address, size_t bytes);
-int sim_memory_around(uint64_t address, uint64_t *from, uint64_t *bytes); /* as sim_device_around */
+char *sim_memory_reach(uint64_t address, size_t bytes, uint64_t *from, uint64_t *room);
 int sim_memory_is_device(const void *p); /* inside the address window */
 void sim_memory_window(sim_ctx *c);
 void sim_memory_info(size_t *free_bytes, size_t *total);
-size_t sim_memory_largest(void);                   /* bytes; the largest free run of pages */
-const char *sim_memory_describe(uint64_t address); /* for messages; static */
+size_t sim_memory_largest(void); /* bytes; the largest free run of pages */
 /* For pools: where the pool of a block is noted (NULL: p is no block), and a block that the program
- * has freed and the pool keeps. */
+ * has freed and the pool keeps. later: work that is queued may use the address, until it is gone */
+struct block;
 void **sim_memory_pool(void *p);
 size_t sim_memory_bytes(void *p); /* of the block, not what was asked */
-size_t sim_memory_hold(void *p);  /* returns the same */
-void sim_memory_reuse(void *p, size_t bytes);
-void sim_memory_drop(void *p);
+struct block *sim_memory_hold(void *p, int later, size_t *bytes);
+void sim_memory_gone(void *p);
+void *sim_memory_reuse(struct block *b, size_t bytes); /* its address now; NULL: it has none */
+void sim_memory_drop(struct block *b);
+
+/* ---- describe.c ---- */
+const char *sim_memory_describe(uint64_t address); /* for messages; static */
 
 /* ---- register.c ---- */
 typedef struct sim_module sim_module;

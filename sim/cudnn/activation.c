@@ -37,12 +37,11 @@ static double slope(const struct cudnnActivationStruct *a, double x, double y)
 static cudnnStatus_t check(cudnnHandle_t h, const struct cudnnActivationStruct *a)
 {
     CHECK(sim_dnn_check(h));
-    if (!a)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER,
-                            "the activation descriptor is NULL");
+    if (GONE(a))
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM,
+                            "the activation descriptor is NULL or was destroyed");
     if (!a->set)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED,
-                            "the activation descriptor is not set");
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "the activation descriptor is not set");
     if (a->mode == CUDNN_ACTIVATION_IDENTITY)
         return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM,
                             "IDENTITY is for cudnnConvolutionBiasActivationForward alone");
@@ -78,8 +77,7 @@ API cudnnStatus_t cudnnActivationForward(cudnnHandle_t h, cudnnActivationDescrip
     CHECK(check(h, a));
     CHECK(sim_dnn_tensor(xd, "x"));
     CHECK(sim_dnn_tensor(yd, "y"));
-    if (!alpha || !beta || !x || !y)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (!alpha || !beta || !x || !y) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument");
     if (!sim_dnn_same_shape(xd, yd))
         return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "x and y differ");
     if (x == y && !sim_dnn_same_strides(xd, yd))
@@ -117,7 +115,7 @@ API cudnnStatus_t cudnnActivationBackward(cudnnHandle_t h, cudnnActivationDescri
     CHECK(sim_dnn_tensor(xd, "x"));
     CHECK(sim_dnn_tensor(dxd, "dx"));
     if (!alpha || !beta || !x || !y || !dy || !dx)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument");
     if (!sim_dnn_same_shape(yd, dyd) || !sim_dnn_same_shape(yd, xd) || !sim_dnn_same_shape(yd, dxd))
         return sim_dnn_fail(CUDNN_STATUS_NOT_SUPPORTED_SHAPE, "x, y, dx and dy differ");
     if (dx == dy && !sim_dnn_same_strides(dxd, dyd))

@@ -91,7 +91,7 @@ API cudnnStatus_t cudnnBatchNormalizationForwardTraining(
     CHECK(check(h, mode, xd, bnd, epsilon));
     CHECK(sim_dnn_tensor(yd, "y"));
     if (!alpha || !beta || !x || !y || !scale || !bias)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument");
     if (!sim_dnn_same_shape(xd, yd))
         return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "x and y differ");
     if (!running_mean != !running_var || !save_mean != !save_inv)
@@ -149,7 +149,7 @@ API cudnnStatus_t cudnnBatchNormalizationForwardInference(
     CHECK(check(h, mode, xd, bnd, epsilon));
     CHECK(sim_dnn_tensor(yd, "y"));
     if (!alpha || !beta || !x || !y || !scale || !bias || !mean || !var)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument");
     if (!sim_dnn_same_shape(xd, yd))
         return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "x and y differ");
     const void *hx = IN(x, xd), *hs = IN(scale, bnd), *hb = IN(bias, bnd), *hm = IN(mean, bnd),
@@ -184,7 +184,7 @@ API cudnnStatus_t cudnnBatchNormalizationBackward(
     CHECK(sim_dnn_tensor(dxd, "dx"));
     if (!alpha_data || !beta_data || !alpha_param || !beta_param || !x || !dy || !dx || !scale ||
         !dscale || !dbias)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument");
     if (!sim_dnn_same_shape(xd, dyd) || !sim_dnn_same_shape(xd, dxd) || !save_mean != !save_inv)
         return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "x, dy and dx differ");
     int64_t g = groups_of(xd, mode), m = sim_dnn_count(xd) / g;

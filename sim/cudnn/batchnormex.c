@@ -52,7 +52,7 @@ static cudnnStatus_t no_bytes(cudnnHandle_t h, cudnnBatchNormOps_t ops,
     CHECK(sim_dnn_check(h));
     CHECK(plain(ops));
     CHECK(sim_dnn_tensor(x, "x"));
-    if (!bytes) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (!bytes) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument");
     *bytes = 0;
     return CUDNN_STATUS_SUCCESS;
 }

@@ -133,7 +133,7 @@ static cudnnStatus_t answers(enum conv_kind kind, const conv_shape *s, int wante
                              answer *out, int timed, size_t limit)
 {
     int n = 0;
-    if (!given || !out) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (!given || !out) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument");
     if (wanted < 1) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "%d algorithms asked for", wanted);
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < kinds[kind].n && n < wanted; i++) {
@@ -185,7 +185,7 @@ static cudnnStatus_t search(enum conv_kind kind, const conv_shape *s,
     API cudnnStatus_t cudnnGetConvolution##Name##AlgorithmMaxCount(cudnnHandle_t h, int *count)   \
     {                                                                                             \
         CHECK(sim_dnn_check(h));                                                                  \
-        if (!count) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");    \
+        if (!count) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument");                 \
         *count = kinds[kind].n;                                                                   \
         return CUDNN_STATUS_SUCCESS;                                                              \
     }                                                                                             \
@@ -194,7 +194,7 @@ static cudnnStatus_t search(enum conv_kind kind, const conv_shape *s,
         type algo, size_t *bytes)                                                                 \
     {                                                                                             \
         conv_shape s;                                                                             \
-        if (!bytes) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");    \
+        if (!bytes) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument");                 \
         CHECK(sim_conv_shape(h, x, w, conv, y, &s));                                              \
         return sim_conv_workspace(kind, (int)algo, &s, bytes);                                    \
     }                                                                                             \
@@ -223,7 +223,7 @@ static cudnnStatus_t search(enum conv_kind kind, const conv_shape *s,
         conv_shape s;                                                                             \
         CHECK(sim_conv_shape(h, x, w, conv, y, &s));                                              \
         if (!pa || !pb || !pc || (bytes && !ws))                                                  \
-            return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");            \
+            return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument");                         \
         return answers(kind, &s, wanted, given, (answer *)out, 1, bytes);                         \
     }
 #define TENSOR const cudnnTensorDescriptor_t

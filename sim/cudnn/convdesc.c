@@ -6,8 +6,8 @@ API cudnnStatus_t cudnnSetConvolutionNdDescriptor(cudnnConvolutionDescriptor_t c
                                                   const int *dilation, cudnnConvolutionMode_t mode,
                                                   cudnnDataType_t compute)
 {
-    if (!c || !pad || !stride || !dilation)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (GONE(c) || !pad || !stride || !dilation)
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument, or one that was destroyed");
     if (n < 0 || (mode != CUDNN_CONVOLUTION && mode != CUDNN_CROSS_CORRELATION) ||
         compute < CUDNN_DATA_FLOAT || compute > CUDNN_DATA_COMPLEX_FP64)
         return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "%d places, mode %d, type %d", n, (int)mode,
@@ -40,8 +40,8 @@ API cudnnStatus_t cudnnGetConvolutionNdDescriptor(const cudnnConvolutionDescript
                                                   cudnnConvolutionMode_t *mode,
                                                   cudnnDataType_t *compute)
 {
-    if (!c || !n || !pad || !stride || !dilation || !mode || !compute)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (GONE(c) || !n || !pad || !stride || !dilation || !mode || !compute)
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument, or one that was destroyed");
     if (wanted < 0) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "%d places", wanted);
     if (wanted > MAX_DIMS - 2)
         return sim_dnn_fail(CUDNN_STATUS_NOT_SUPPORTED, "a convolution of %d places", wanted);
@@ -61,7 +61,7 @@ API cudnnStatus_t cudnnGetConvolution2dDescriptor(const cudnnConvolutionDescript
     CHECK(cudnnGetConvolutionNdDescriptor(c, 2, &n, v[0], v[1], v[2], mode, compute));
     if (n != 2) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "the convolution has %d places", n);
     for (int i = 0; i < 6; i++) {
-        if (!out[i]) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+        if (!out[i]) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument");
         *out[i] = v[i / 2][i % 2];
     }
     return CUDNN_STATUS_SUCCESS;
@@ -70,15 +70,18 @@ API cudnnStatus_t cudnnGetConvolution2dDescriptor(const cudnnConvolutionDescript
 #define FIELD(name, type, field, good)                                                        \
     API cudnnStatus_t cudnnSetConvolution##name(cudnnConvolutionDescriptor_t c, type value)   \
     {                                                                                         \
-        if (!c) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL descriptor");  \
+        if (GONE(c))                                                                          \
+            return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM,                                       \
+                                "the descriptor is NULL or was destroyed");                   \
         if (!(good)) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, #name " of %d", (int)value); \
         c->field = value;                                                                     \
         return CUDNN_STATUS_SUCCESS;                                                          \
     }                                                                                         \
     API cudnnStatus_t cudnnGetConvolution##name(cudnnConvolutionDescriptor_t c, type *value)  \
     {                                                                                         \
-        if (!c || !value)                                                                     \
-            return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");        \
+        if (GONE(c) || !value)                                                                \
+            return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM,                                       \
+                                "NULL argument, or one that was destroyed");                  \
         *value = c->field;                                                                    \
         return CUDNN_STATUS_SUCCESS;                                                          \
     }
@@ -94,10 +97,11 @@ static cudnnStatus_t output(const struct cudnnConvolutionStruct *c,
 {
     CHECK(sim_dnn_tensor(x, "x"));
     CHECK(sim_dnn_filter(w, "w"));
-    if (!c) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL convolution descriptor");
+    if (GONE(c))
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM,
+                            "the convolution descriptor is NULL or was destroyed");
     if (!c->set)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED,
-                            "the convolution descriptor is not set");
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "the convolution descriptor is not set");
     if (x->n != w->t.n || x->n != c->n + 2)
         return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH,
                             "x of %d dimensions, w of %d, a convolution of %d places", x->n, w->t.n,
@@ -124,7 +128,7 @@ API cudnnStatus_t cudnnGetConvolutionNdForwardOutputDim(const cudnnConvolutionDe
                                                         int *dim)
 {
     int all[MAX_DIMS];
-    if (!dim) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (!dim) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument");
     CHECK(output(c, x, w, all));
     if (n < x->n)
         return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "room for %d dimensions of %d", n, x->n);
@@ -138,8 +142,7 @@ API cudnnStatus_t cudnnGetConvolution2dForwardOutputDim(const cudnnConvolutionDe
                                                         int *n, int *c, int *h, int *w)
 {
     int all[MAX_DIMS];
-    if (!n || !c || !h || !w)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (!n || !c || !h || !w) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument");
     CHECK(output(conv, x, filter, all));
     if (x->n != 4) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "x has %d dimensions", x->n);
     *n = all[0], *c = all[1], *h = all[2], *w = all[3];

@@ -98,8 +98,7 @@ static cudnnStatus_t workspace(enum conv_kind kind, int algo, const conv_shape *
     size_t need;
     CHECK(sim_conv_workspace(kind, algo, s, &need));
     if (need && !ws)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "no workspace, %zu bytes needed",
-                            need);
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "no workspace, %zu bytes needed", need);
     if (bytes < need)
         return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT,
                             "a workspace of %zu bytes, %zu are needed", bytes, need);
@@ -146,7 +145,7 @@ static cudnnStatus_t blend(const struct cudnnTensorStruct *t, void *p, double *v
 
 #define THERE(a, b, c, d, e)                  \
     if (!(a) || !(b) || !(c) || !(d) || !(e)) \
-    return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument")
+    return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument")
 
 API cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t h, const void *alpha,
                                           const cudnnTensorDescriptor_t xd, const void *x,
@@ -251,7 +250,7 @@ API cudnnStatus_t cudnnConvolutionBiasActivationForward(
     CHECK(sim_dnn_tensor(zd, "z"));
     CHECK(sim_dnn_tensor(bd, "bias"));
     THERE(alpha1, x, w, alpha2, y);
-    THERE(bias, z, act, 1, 1);
+    THERE(bias, z, !GONE(act), 1, 1);
     if (!act->set || (act->mode != CUDNN_ACTIVATION_RELU && act->mode != CUDNN_ACTIVATION_IDENTITY))
         return sim_dnn_fail(CUDNN_STATUS_NOT_SUPPORTED,
                             "the activation is neither RELU nor IDENTITY");

@@ -1,24 +1,35 @@
 /* descriptor.c - tensor descriptors, and elements of the types that are computed. */
 #include "half.h"
 #include "internal.h"
-#include <stdlib.h>
 
 #define MAX_ELEMENTS \
     ((int64_t)INT32_MAX) /* the real library addresses a tensor with 31 bits here */
 
-cudnnStatus_t sim_dnn_tensor(const struct cudnnTensorStruct *t, const char *what)
+static cudnnStatus_t usable(const struct cudnnTensorStruct *t, const char *what)
 {
-    if (!t)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "the descriptor of %s is NULL",
-                            what);
     if (!t->set)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED, "the descriptor of %s is not set",
-                            what);
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "the descriptor of %s is not set", what);
     if (t->type != CUDNN_DATA_FLOAT && t->type != CUDNN_DATA_DOUBLE && t->type != CUDNN_DATA_HALF &&
         t->type != CUDNN_DATA_BFLOAT16)
         return sim_dnn_fail(CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE,
                             "%s: only float, double, half and bfloat16 are computed", what);
     return CUDNN_STATUS_SUCCESS;
+}
+
+static cudnnStatus_t gone(const char *what)
+{
+    return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "the descriptor of %s is NULL or was destroyed",
+                        what);
+}
+
+cudnnStatus_t sim_dnn_tensor(const struct cudnnTensorStruct *t, const char *what)
+{
+    return GONE(t) ? gone(what) : usable(t, what);
+}
+
+cudnnStatus_t sim_dnn_filter(const struct cudnnFilterStruct *w, const char *what)
+{
+    return GONE(w) ? gone(what) : usable(&w->t, what);
 }
 
 int64_t sim_dnn_count(const struct cudnnTensorStruct *t)
@@ -116,37 +127,30 @@ double sim_dnn_scale(const struct cudnnTensorStruct *t, const void *p)
     return t->type == CUDNN_DATA_DOUBLE ? *(const double *)p : *(const float *)p;
 }
 
-cudnnStatus_t sim_dnn_create(void **out, size_t bytes)
+cudnnStatus_t sim_dnn_create(void **out, enum sim_dnn_kind kind, size_t bytes)
 {
-    if (!out)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "no room for the descriptor");
-    *out = calloc(1, bytes);
+    if (!out) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "no room for the descriptor");
+    *out = sim_live_new((int)kind, bytes);
     return *out
                ? CUDNN_STATUS_SUCCESS
                : sim_dnn_fail(CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED, "no host memory");
 }
 
-API cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t *out)
+/* Of NULL: nothing to do, as NVIDIA's library has it. */
+cudnnStatus_t sim_dnn_destroy(void *descriptor, enum sim_dnn_kind kind)
 {
-    if (!out)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "no room for the descriptor");
-    *out = calloc(1, sizeof **out);
-    return *out
-               ? CUDNN_STATUS_SUCCESS
-               : sim_dnn_fail(CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED, "no host memory");
-}
-
-API cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t t)
-{
-    free(t);
+    if (!descriptor) return CUDNN_STATUS_SUCCESS;
+    if (!sim_live_take(descriptor, (int)kind))
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM,
+                            "it is none of its kind, or was destroyed before");
+    sim_live_free(descriptor);
     return CUDNN_STATUS_SUCCESS;
 }
 
-static cudnnStatus_t set(cudnnTensorDescriptor_t t, cudnnDataType_t type, int n, const int *dim,
-                         const int *stride)
+cudnnStatus_t sim_dnn_set(struct cudnnTensorStruct *t, cudnnDataType_t type, int n, const int *dim,
+                          const int *stride)
 {
     int64_t count = 1;
-    if (!t) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "the descriptor is NULL");
     if (type < CUDNN_DATA_FLOAT || type > CUDNN_DATA_COMPLEX_FP64)
         return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "data type %d", (int)type);
     if (n < 1 || n > MAX_DIMS) return sim_dnn_fail(CUDNN_STATUS_NOT_SUPPORTED, "%d dimensions", n);
@@ -172,7 +176,8 @@ API cudnnStatus_t cudnnSetTensor4dDescriptorEx(cudnnTensorDescriptor_t t, cudnnD
                                                int n, int c, int h, int w, int sn, int sc, int sh,
                                                int sw)
 {
-    return set(t, type, 4, (int[]){n, c, h, w}, (int[]){sn, sc, sh, sw});
+    if (GONE(t)) return gone("the tensor");
+    return sim_dnn_set(t, type, 4, (int[]){n, c, h, w}, (int[]){sn, sc, sh, sw});
 }
 
 API cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t t, cudnnTensorFormat_t format,
@@ -195,9 +200,9 @@ API cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t t, cudnnTen
 API cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t t, cudnnDataType_t type, int n,
                                              const int *dim, const int *stride)
 {
-    if (!dim || !stride)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL dimensions or strides");
-    return set(t, type, n, dim, stride);
+    if (!dim || !stride) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL dimensions or strides");
+    if (GONE(t)) return gone("the tensor");
+    return sim_dnn_set(t, type, n, dim, stride);
 }
 
 API cudnnStatus_t cudnnGetTensor4dDescriptor(const cudnnTensorDescriptor_t t, cudnnDataType_t *type,

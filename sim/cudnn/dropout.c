@@ -14,14 +14,14 @@ enum { STATES = 1 << 12 }; /* bytes asked for: a GPU asks for more, one state a 
 API cudnnStatus_t cudnnDropoutGetStatesSize(cudnnHandle_t h, size_t *bytes)
 {
     CHECK(sim_dnn_check(h));
-    if (!bytes) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (!bytes) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument");
     *bytes = STATES;
     return CUDNN_STATUS_SUCCESS;
 }
 
 API cudnnStatus_t cudnnDropoutGetReserveSpaceSize(cudnnTensorDescriptor_t x, size_t *bytes)
 {
-    if (!bytes) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (!bytes) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument");
     CHECK(sim_dnn_tensor(x, "x"));
     *bytes = (size_t)(sim_dnn_count(x) + 7) / 8;
     return CUDNN_STATUS_SUCCESS;
@@ -31,7 +31,8 @@ static cudnnStatus_t keep(cudnnDropoutDescriptor_t d, cudnnHandle_t h, float rat
                           size_t bytes, unsigned long long seed)
 {
     CHECK(sim_dnn_check(h));
-    if (!d) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "the descriptor is NULL");
+    if (GONE(d))
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "the descriptor is NULL or was destroyed");
     if (!(rate >= 0 && rate <= 1))
         return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "a dropout of %g", (double)rate);
     if (at && bytes < STATES)
@@ -56,7 +57,7 @@ API cudnnStatus_t cudnnRestoreDropoutDescriptor(cudnnDropoutDescriptor_t d, cudn
                                                 float rate, void *at, size_t bytes,
                                                 unsigned long long seed)
 {
-    if (!at) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "no states to restore");
+    if (!at) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "no states to restore");
     return keep(d, h, rate, at, bytes, seed);
 }
 
@@ -64,7 +65,8 @@ API cudnnStatus_t cudnnGetDropoutDescriptor(cudnnDropoutDescriptor_t d, cudnnHan
                                             float *rate, void **at, unsigned long long *seed)
 {
     CHECK(sim_dnn_check(h));
-    if (!d) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "the descriptor is NULL");
+    if (GONE(d))
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "the descriptor is NULL or was destroyed");
     if (rate) *rate = d->rate;
     if (at) *at = d->states;
     if (seed) *seed = d->seed;
@@ -85,10 +87,10 @@ static cudnnStatus_t check(cudnnHandle_t h, const struct cudnnDropoutStruct *d,
                            size_t bytes)
 {
     CHECK(sim_dnn_check(h));
-    if (!d) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL dropout descriptor");
-    if (!d->set)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED,
-                            "the dropout descriptor is not set");
+    if (GONE(d))
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM,
+                            "the dropout descriptor is NULL or was destroyed");
+    if (!d->set) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "the dropout descriptor is not set");
     CHECK(sim_dnn_tensor(x, "the input"));
     CHECK(sim_dnn_tensor(y, "the output"));
     if (x->type != y->type || sim_dnn_count(x) != sim_dnn_count(y))
@@ -119,8 +121,7 @@ API cudnnStatus_t cudnnDropoutForward(cudnnHandle_t h, const cudnnDropoutDescrip
                                       size_t bytes)
 {
     CHECK(check(h, d, xd, yd, bytes));
-    if (!x || !y || !reserve)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (!x || !y || !reserve) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument");
     int64_t n = sim_dnn_count(xd);
     x = IN(x, xd), y = OUT(y, yd);
     unsigned char *mask = sim_device_range(reserve, (size_t)(n + 7) / 8, 1);
@@ -145,8 +146,7 @@ API cudnnStatus_t cudnnDropoutBackward(cudnnHandle_t h, const cudnnDropoutDescri
                                        size_t bytes)
 {
     CHECK(check(h, d, dyd, dxd, bytes));
-    if (!dy || !dx || !reserve)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (!dy || !dx || !reserve) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument");
     dy = IN(dy, dyd), dx = OUT(dx, dxd);
     const unsigned char *mask = sim_device_range(reserve, (size_t)(sim_dnn_count(dyd) + 7) / 8, 0);
     if (dy && dx && mask) masked(d, dyd, dy, dxd, dx, mask);

@@ -2,7 +2,6 @@
 #include "internal.h"
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 static __thread char message[256];
 
@@ -17,7 +16,7 @@ cudnnStatus_t sim_dnn_fail(cudnnStatus_t status, const char *format, ...)
 
 cudnnStatus_t sim_dnn_check(cudnnHandle_t h)
 {
-    if (!h) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "the handle is NULL");
+    if (GONE(h)) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "the handle is NULL or was destroyed");
     int e = sim_device_error();
     if (e)
         return sim_dnn_fail(CUDNN_STATUS_EXECUTION_FAILED_CUDART, "the device is in error %d", e);
@@ -35,14 +34,15 @@ API size_t cudnnGetCudartVersion(void)
 
 API cudnnStatus_t cudnnCreate(cudnnHandle_t *out)
 {
-    if (!out) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "no room for the handle");
+    if (!out) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "no room for the handle");
     *out = NULL;
-    struct cudnnContext *h = calloc(1, sizeof *h);
+    struct cudnnContext *h = sim_live_new(KIND_HANDLE, sizeof *h);
     if (!h)
         return sim_dnn_fail(CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED, "no host memory");
     int e = sim_device_alloc(&h->workspace, 512);
     if (e) {
-        free(h);
+        sim_live_take(h, KIND_HANDLE);
+        sim_live_free(h);
         if (e == cudaErrorMemoryAllocation)
             return sim_dnn_fail(CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED,
                                 "no device memory for a handle");
@@ -54,22 +54,25 @@ API cudnnStatus_t cudnnCreate(cudnnHandle_t *out)
 
 API cudnnStatus_t cudnnDestroy(cudnnHandle_t h)
 {
-    if (!h) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "the handle is NULL");
+    if (!h) return CUDNN_STATUS_SUCCESS; /* as NVIDIA's library has it */
+    if (!sim_live_take(h, KIND_HANDLE))
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "it is no handle, or was destroyed before");
     sim_device_free(h->workspace);
-    free(h);
+    sim_live_free(h);
     return CUDNN_STATUS_SUCCESS;
 }
 
 API cudnnStatus_t cudnnSetStream(cudnnHandle_t h, cudaStream_t stream)
 {
-    if (!h) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "the handle is NULL");
+    if (GONE(h)) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "the handle is NULL or was destroyed");
     h->stream = stream;
     return CUDNN_STATUS_SUCCESS;
 }
 
 API cudnnStatus_t cudnnGetStream(cudnnHandle_t h, cudaStream_t *stream)
 {
-    if (!h || !stream) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (GONE(h) || !stream)
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument, or one that was destroyed");
     *stream = h->stream;
     return CUDNN_STATUS_SUCCESS;
 }

@@ -13,7 +13,7 @@ VERSION_CHECK(Graph)
 
 API cudnnStatus_t cudnnGetProperty(libraryPropertyType which, int *value)
 {
-    if (!value) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (!value) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument");
     switch (which) {
     case MAJOR_VERSION: *value = CUDNN_MAJOR; return CUDNN_STATUS_SUCCESS;
     case MINOR_VERSION: *value = CUDNN_MINOR; return CUDNN_STATUS_SUCCESS;
@@ -27,7 +27,8 @@ API cudnnStatus_t cudnnQueryRuntimeError(cudnnHandle_t h, cudnnStatus_t *status,
                                          cudnnErrQueryMode_t mode, cudnnRuntimeTag_t *tag)
 {
     (void)tag;
-    if (!h || !status) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (GONE(h) || !status)
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument, or one that was destroyed");
     if (mode < CUDNN_ERRQUERY_RAWCODE || mode > CUDNN_ERRQUERY_BLOCKING)
         return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "query mode %d", (int)mode);
     *status = sim_device_error() ? CUDNN_STATUS_EXECUTION_FAILED_CUDART : CUDNN_STATUS_SUCCESS;

@@ -1,6 +1,7 @@
 /* internal.h - what the files of the simulated cuDNN share. */
 #ifndef SIM_CUDNN_INTERNAL_H
 #define SIM_CUDNN_INTERNAL_H
+#include "live.h"
 #include "simdev.h"
 #include <cudnn.h>
 
@@ -36,6 +37,30 @@ struct cudnnConvolutionStruct {
     cudnnReorderType_t reorder;
 };
 
+/* Whether a handle or a descriptor is NULL, or not there any more, or of another kind. */
+enum sim_dnn_kind {
+    KIND_HANDLE = 1,
+    KIND_TENSOR,
+    KIND_FILTER,
+    KIND_CONVOLUTION,
+    KIND_ACTIVATION,
+    KIND_POOLING,
+    KIND_REDUCTION,
+    KIND_OPERATION,
+    KIND_DROPOUT
+};
+#define KIND_IS(type, kind) struct type * : kind, const struct type * : kind
+#define KIND_OF(p)                                                                             \
+    _Generic((p), KIND_IS(cudnnContext, KIND_HANDLE), KIND_IS(cudnnTensorStruct, KIND_TENSOR), \
+             KIND_IS(cudnnFilterStruct, KIND_FILTER),                                          \
+             KIND_IS(cudnnConvolutionStruct, KIND_CONVOLUTION),                                \
+             KIND_IS(cudnnActivationStruct, KIND_ACTIVATION),                                  \
+             KIND_IS(cudnnPoolingStruct, KIND_POOLING),                                        \
+             KIND_IS(cudnnReduceTensorStruct, KIND_REDUCTION),                                 \
+             KIND_IS(cudnnOpTensorStruct, KIND_OPERATION),                                     \
+             KIND_IS(cudnnDropoutStruct, KIND_DROPOUT))
+#define GONE(p) (!sim_live_is((p), KIND_OF(p)))
+
 /* Remembers text for cudnnGetLastErrorString and returns status. */
 cudnnStatus_t sim_dnn_fail(cudnnStatus_t status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -59,8 +84,12 @@ void sim_dnn_blend(const struct cudnnTensorStruct *t, void *p, int64_t at, doubl
 cudnnStatus_t sim_dnn_filter(const struct cudnnFilterStruct *w, const char *what);
 /* Bytes of an element. */
 size_t sim_dnn_size(cudnnDataType_t type);
-/* A calloc for a descriptor, with the answer of its Create call. */
-cudnnStatus_t sim_dnn_create(void **out, size_t bytes);
+/* Memory for a descriptor, with the answer of its Create call; and its end. */
+cudnnStatus_t sim_dnn_create(void **out, enum sim_dnn_kind kind, size_t bytes);
+cudnnStatus_t sim_dnn_destroy(void *descriptor, enum sim_dnn_kind kind);
+/* What cudnnSetTensorNdDescriptor does, of any tensor, a filter's too. */
+cudnnStatus_t sim_dnn_set(struct cudnnTensorStruct *t, cudnnDataType_t type, int n, const int *dim,
+                          const int *stride);
 /* Strides of a packed tensor in this format; 0 when the format is none that is computed here. */
 int sim_dnn_strides(cudnnTensorFormat_t format, int n, const int *dim, int *stride);
 /* f(x) of an activation that is set. */

@@ -8,8 +8,8 @@ API cudnnStatus_t cudnnSetPoolingNdDescriptor(cudnnPoolingDescriptor_t d, cudnnP
                                               cudnnNanPropagation_t nan, int n, const int *window,
                                               const int *pad, const int *stride)
 {
-    if (!d || !window || !pad || !stride)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (GONE(d) || !window || !pad || !stride)
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument, or one that was destroyed");
     if (n > MAX_DIMS - 2) return sim_dnn_fail(CUDNN_STATUS_NOT_SUPPORTED, "%d places", n);
     if (n < 1 || mode < CUDNN_POOLING_MAX || mode > CUDNN_POOLING_MAX_DETERMINISTIC ||
         (nan != CUDNN_PROPAGATE_NAN && nan != CUDNN_NOT_PROPAGATE_NAN))
@@ -37,8 +37,8 @@ API cudnnStatus_t cudnnGetPoolingNdDescriptor(const cudnnPoolingDescriptor_t d, 
                                               cudnnPoolingMode_t *mode, cudnnNanPropagation_t *nan,
                                               int *n, int *window, int *pad, int *stride)
 {
-    if (!d || !mode || !nan || !n || !window || !pad || !stride)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (GONE(d) || !mode || !nan || !n || !window || !pad || !stride)
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument, or one that was destroyed");
     if (wanted < 0 || wanted > MAX_DIMS - 2)
         return sim_dnn_fail(CUDNN_STATUS_NOT_SUPPORTED, "%d places", wanted);
     *mode = d->mode, *nan = d->nan, *n = d->n;
@@ -55,7 +55,7 @@ API cudnnStatus_t cudnnGetPooling2dDescriptor(const cudnnPoolingDescriptor_t d,
     CHECK(cudnnGetPoolingNdDescriptor(d, 2, mode, nan, &n, v[0], v[1], v[2]));
     if (n != 2) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "pooling of %d places", n);
     for (int i = 0; i < 6; i++) {
-        if (!out[i]) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+        if (!out[i]) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument");
         *out[i] = v[i / 2][i % 2];
     }
     return CUDNN_STATUS_SUCCESS;
@@ -64,10 +64,10 @@ API cudnnStatus_t cudnnGetPooling2dDescriptor(const cudnnPoolingDescriptor_t d,
 static cudnnStatus_t output(const struct cudnnPoolingStruct *p, const struct cudnnTensorStruct *x,
                             int *dim)
 {
-    if (!p) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL pooling descriptor");
-    if (!p->set)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED,
-                            "the pooling descriptor is not set");
+    if (GONE(p))
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM,
+                            "the pooling descriptor is NULL or was destroyed");
+    if (!p->set) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "the pooling descriptor is not set");
     CHECK(sim_dnn_tensor(x, "x"));
     if (x->n != p->n + 2)
         return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "x has %d dimensions, pooling %d places", x->n,
@@ -88,7 +88,7 @@ API cudnnStatus_t cudnnGetPoolingNdForwardOutputDim(const cudnnPoolingDescriptor
                                                     int *dim)
 {
     int all[MAX_DIMS];
-    if (!dim) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (!dim) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument");
     CHECK(output(p, x, all));
     if (n != x->n) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "%d dimensions of %d", n, x->n);
     for (int d = 0; d < n; d++) dim[d] = all[d];
@@ -100,8 +100,7 @@ API cudnnStatus_t cudnnGetPooling2dForwardOutputDim(const cudnnPoolingDescriptor
                                                     int *h, int *w)
 {
     int all[MAX_DIMS];
-    if (!n || !c || !h || !w)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (!n || !c || !h || !w) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument");
     CHECK(output(p, x, all));
     if (x->n != 4) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "x has %d dimensions", x->n);
     *n = all[0], *c = all[1], *h = all[2], *w = all[3];
@@ -192,8 +191,7 @@ API cudnnStatus_t cudnnPoolingForward(cudnnHandle_t h, const cudnnPoolingDescrip
 {
     CHECK(sim_dnn_check(h));
     CHECK(fits(p, xd, yd));
-    if (!alpha || !beta || !x || !y)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (!alpha || !beta || !x || !y) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument");
     double al = sim_dnn_scale(xd, alpha), be = sim_dnn_scale(xd, beta);
     x = IN(x, xd), y = OUT(y, yd);
     int64_t n = sim_dnn_count(yd);
@@ -217,7 +215,7 @@ API cudnnStatus_t cudnnPoolingBackward(cudnnHandle_t h, const cudnnPoolingDescri
     CHECK(fits(p, xd, yd));
     CHECK(fits(p, dxd, dyd));
     if (!alpha || !beta || !x || !y || !dy || !dx)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument");
     if (!sim_dnn_same_shape(xd, dxd) || !sim_dnn_same_shape(yd, dyd))
         return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "a gradient of another shape");
     if (!sim_dnn_same_strides(xd, dxd) || !sim_dnn_same_strides(yd, dyd))

@@ -47,10 +47,10 @@ static cudnnStatus_t check(cudnnHandle_t h, const struct cudnnReduceTensorStruct
                            const struct cudnnTensorStruct *a, const struct cudnnTensorStruct *c)
 {
     CHECK(sim_dnn_check(h));
-    if (!d) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL reduction descriptor");
-    if (!d->set)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED,
-                            "the reduction descriptor is not set");
+    if (GONE(d))
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM,
+                            "the reduction descriptor is NULL or was destroyed");
+    if (!d->set) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "the reduction descriptor is not set");
     CHECK(sim_dnn_tensor(a, "A"));
     CHECK(sim_dnn_tensor(c, "C"));
     int fits = a->n == c->n && a->type == c->type;
@@ -75,7 +75,7 @@ API cudnnStatus_t cudnnGetReductionIndicesSize(cudnnHandle_t h,
                                                const cudnnTensorDescriptor_t a,
                                                const cudnnTensorDescriptor_t c, size_t *bytes)
 {
-    if (!bytes) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (!bytes) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument");
     CHECK(check(h, d, a, c));
     *bytes = indexed(d) ? (size_t)sim_dnn_count(c) * sizeof(uint32_t) : 0;
     return CUDNN_STATUS_SUCCESS;
@@ -92,7 +92,7 @@ API cudnnStatus_t cudnnGetReductionWorkspaceSize(cudnnHandle_t h,
                                                  const cudnnTensorDescriptor_t a,
                                                  const cudnnTensorDescriptor_t c, size_t *bytes)
 {
-    if (!bytes) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (!bytes) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument");
     CHECK(check(h, d, a, c));
     *bytes = needed(a, c);
     return CUDNN_STATUS_SUCCESS;
@@ -107,7 +107,7 @@ API cudnnStatus_t cudnnReduceTensor(cudnnHandle_t h, const cudnnReduceTensorDesc
     CHECK(check(h, d, ad, cd));
     size_t need = needed(ad, cd), list = indexed(d) ? (size_t)sim_dnn_count(cd) * 4 : 0;
     if (!alpha || !A || !beta || !C || (need && !ws) || (list && !indices))
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument");
     if (ws_bytes < need || indices_bytes < list)
         return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT,
                             "a workspace of %zu and indices of %zu bytes; %zu and %zu are needed",

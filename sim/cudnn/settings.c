@@ -1,18 +1,31 @@
-/* settings.c - activation, op-tensor, reduction, pooling and filter descriptors: what is set is
- * told when asked. */
+/* settings.c - the life of descriptors; activation, op-tensor and reduction descriptors: what is
+ * set is told when asked. */
 #include "structs.h"
-#include <stdlib.h>
 
-API cudnnStatus_t cudnnCreateActivationDescriptor(cudnnActivationDescriptor_t *out)
-{
-    return sim_dnn_create((void **)out, sizeof **out);
-}
+#define LIFE(name)                                                                  \
+    API cudnnStatus_t cudnnCreate##name##Descriptor(cudnn##name##Descriptor_t *out) \
+    {                                                                               \
+        return sim_dnn_create((void **)out, KIND_OF(*out), sizeof **out);           \
+    }                                                                               \
+    API cudnnStatus_t cudnnDestroy##name##Descriptor(cudnn##name##Descriptor_t d)   \
+    {                                                                               \
+        return sim_dnn_destroy(d, KIND_OF(d));                                      \
+    }
+LIFE(Tensor)
+LIFE(Activation)
+LIFE(Filter)
+LIFE(Convolution)
+LIFE(Pooling)
+LIFE(ReduceTensor)
+LIFE(OpTensor)
+LIFE(Dropout)
 
 API cudnnStatus_t cudnnSetActivationDescriptor(cudnnActivationDescriptor_t a,
                                                cudnnActivationMode_t mode,
                                                cudnnNanPropagation_t nan, double coef)
 {
-    if (!a) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "the descriptor is NULL");
+    if (GONE(a))
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "the descriptor is NULL or was destroyed");
     if (mode < CUDNN_ACTIVATION_SIGMOID || mode > CUDNN_ACTIVATION_SWISH ||
         (nan != CUDNN_PROPAGATE_NAN && nan != CUDNN_NOT_PROPAGATE_NAN))
         return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "activation %d, NaN %d", (int)mode, (int)nan);
@@ -20,52 +33,31 @@ API cudnnStatus_t cudnnSetActivationDescriptor(cudnnActivationDescriptor_t a,
     return CUDNN_STATUS_SUCCESS;
 }
 
-API cudnnStatus_t cudnnDestroyActivationDescriptor(cudnnActivationDescriptor_t a)
-{
-    free(a);
-    return CUDNN_STATUS_SUCCESS;
-}
-
 API cudnnStatus_t cudnnGetActivationDescriptor(const cudnnActivationDescriptor_t a,
                                                cudnnActivationMode_t *mode,
                                                cudnnNanPropagation_t *nan, double *coef)
 {
-    if (!a || !mode || !nan || !coef)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (GONE(a) || !mode || !nan || !coef)
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument, or one that was destroyed");
     *mode = a->mode, *nan = a->nan, *coef = a->coef;
     return CUDNN_STATUS_SUCCESS;
 }
 
 API cudnnStatus_t cudnnSetActivationDescriptorSwishBeta(cudnnActivationDescriptor_t a, double beta)
 {
-    if (!a) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "the descriptor is NULL");
+    if (GONE(a))
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "the descriptor is NULL or was destroyed");
     a->beta = beta;
     return CUDNN_STATUS_SUCCESS;
 }
 
 API cudnnStatus_t cudnnGetActivationDescriptorSwishBeta(cudnnActivationDescriptor_t a, double *beta)
 {
-    if (!a || !beta) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (GONE(a) || !beta)
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument, or one that was destroyed");
     *beta = a->beta;
     return CUDNN_STATUS_SUCCESS;
 }
-
-#define LIFE(name)                                                                  \
-    API cudnnStatus_t cudnnCreate##name##Descriptor(cudnn##name##Descriptor_t *out) \
-    {                                                                               \
-        return sim_dnn_create((void **)out, sizeof **out);                          \
-    }                                                                               \
-    API cudnnStatus_t cudnnDestroy##name##Descriptor(cudnn##name##Descriptor_t d)   \
-    {                                                                               \
-        free(d);                                                                    \
-        return CUDNN_STATUS_SUCCESS;                                                \
-    }
-LIFE(Filter)
-LIFE(Convolution)
-LIFE(Pooling)
-LIFE(ReduceTensor)
-LIFE(OpTensor)
-LIFE(Dropout)
 
 /* What operations compute in. */
 static int computed(cudnnDataType_t t)
@@ -80,7 +72,8 @@ static int nan_ok(cudnnNanPropagation_t n)
 API cudnnStatus_t cudnnSetOpTensorDescriptor(cudnnOpTensorDescriptor_t d, cudnnOpTensorOp_t op,
                                              cudnnDataType_t compute, cudnnNanPropagation_t nan)
 {
-    if (!d) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "the descriptor is NULL");
+    if (GONE(d))
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "the descriptor is NULL or was destroyed");
     if (op < CUDNN_OP_TENSOR_ADD || op > CUDNN_OP_TENSOR_NOT || !computed(compute) || !nan_ok(nan))
         return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "operation %d in type %d, NaN %d", (int)op,
                             (int)compute, (int)nan);
@@ -92,8 +85,8 @@ API cudnnStatus_t cudnnGetOpTensorDescriptor(const cudnnOpTensorDescriptor_t d,
                                              cudnnOpTensorOp_t *op, cudnnDataType_t *compute,
                                              cudnnNanPropagation_t *nan)
 {
-    if (!d || !op || !compute || !nan)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (GONE(d) || !op || !compute || !nan)
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument, or one that was destroyed");
     *op = d->op, *compute = d->compute, *nan = d->nan;
     return CUDNN_STATUS_SUCCESS;
 }
@@ -104,7 +97,8 @@ API cudnnStatus_t cudnnSetReduceTensorDescriptor(cudnnReduceTensorDescriptor_t d
                                                  cudnnReduceTensorIndices_t indices,
                                                  cudnnIndicesType_t type)
 {
-    if (!d) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "the descriptor is NULL");
+    if (GONE(d))
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "the descriptor is NULL or was destroyed");
     if (op < CUDNN_REDUCE_TENSOR_ADD || op > CUDNN_REDUCE_TENSOR_MUL_NO_ZEROS ||
         !computed(compute) || !nan_ok(nan) || type < CUDNN_32BIT_INDICES ||
         type > CUDNN_8BIT_INDICES ||
@@ -120,8 +114,8 @@ API cudnnStatus_t cudnnGetReduceTensorDescriptor(
     const cudnnReduceTensorDescriptor_t d, cudnnReduceTensorOp_t *op, cudnnDataType_t *compute,
     cudnnNanPropagation_t *nan, cudnnReduceTensorIndices_t *indices, cudnnIndicesType_t *type)
 {
-    if (!d || !op || !compute || !nan || !indices || !type)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (GONE(d) || !op || !compute || !nan || !indices || !type)
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument, or one that was destroyed");
     *op = d->op, *compute = d->compute, *nan = d->nan, *indices = d->indices, *type = d->type;
     return CUDNN_STATUS_SUCCESS;
 }

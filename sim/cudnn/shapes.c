@@ -14,12 +14,12 @@ int sim_dnn_strides(cudnnTensorFormat_t format, int n, const int *dim, int *stri
     return 1;
 }
 
-static cudnnStatus_t by_format(cudnnTensorDescriptor_t t, cudnnTensorFormat_t format,
+static cudnnStatus_t by_format(struct cudnnTensorStruct *t, cudnnTensorFormat_t format,
                                cudnnDataType_t type, int n, const int *dim)
 {
     int stride[MAX_DIMS];
     int64_t count = 1;
-    if (!dim) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL dimensions");
+    if (!dim) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL dimensions");
     if (format < CUDNN_TENSOR_NCHW || format > CUDNN_TENSOR_NCHW_VECT_C)
         return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "tensor format %d", (int)format);
     if (n > MAX_DIMS) return sim_dnn_fail(CUDNN_STATUS_NOT_SUPPORTED, "%d dimensions", n);
@@ -33,21 +33,23 @@ static cudnnStatus_t by_format(cudnnTensorDescriptor_t t, cudnnTensorFormat_t fo
     }
     if (!sim_dnn_strides(format, n, dim, stride))
         return sim_dnn_fail(CUDNN_STATUS_NOT_SUPPORTED, "tensor format %d", (int)format);
-    return cudnnSetTensorNdDescriptor(t, type, n, dim, stride);
+    return sim_dnn_set(t, type, n, dim, stride);
 }
 
 API cudnnStatus_t cudnnSetTensorNdDescriptorEx(cudnnTensorDescriptor_t t,
                                                cudnnTensorFormat_t format, cudnnDataType_t type,
                                                int n, const int *dim)
 {
+    if (GONE(t))
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "the descriptor is NULL or was destroyed");
     return by_format(t, format, type, n, dim);
 }
 
 API cudnnStatus_t cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t t, int wanted,
                                              cudnnDataType_t *type, int *n, int *dim, int *stride)
 {
-    if (!t || !type || !n || !dim || !stride)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (GONE(t) || !type || !n || !dim || !stride)
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument, or one that was destroyed");
     if (wanted < 1 || wanted > MAX_DIMS)
         return sim_dnn_fail(CUDNN_STATUS_NOT_SUPPORTED, "%d dimensions", wanted);
     *type = t->type, *n = t->n;
@@ -57,20 +59,17 @@ API cudnnStatus_t cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t t, in
 
 API cudnnStatus_t cudnnGetTensorSizeInBytes(const cudnnTensorDescriptor_t t, size_t *bytes)
 {
-    if (!t || !bytes) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (GONE(t) || !bytes)
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument, or one that was destroyed");
     *bytes = t->set ? sim_dnn_bytes(t) : 0;
     return CUDNN_STATUS_SUCCESS;
-}
-
-cudnnStatus_t sim_dnn_filter(const struct cudnnFilterStruct *w, const char *what)
-{
-    return sim_dnn_tensor(w ? &w->t : NULL, what);
 }
 
 API cudnnStatus_t cudnnSetFilterNdDescriptor(cudnnFilterDescriptor_t w, cudnnDataType_t type,
                                              cudnnTensorFormat_t format, int n, const int *dim)
 {
-    if (!w) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "the descriptor is NULL");
+    if (GONE(w))
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "the descriptor is NULL or was destroyed");
     CHECK(by_format(&w->t, format, type, n, dim));
     w->format = format;
     return CUDNN_STATUS_SUCCESS;
@@ -87,8 +86,8 @@ API cudnnStatus_t cudnnGetFilterNdDescriptor(const cudnnFilterDescriptor_t w, in
                                              cudnnDataType_t *type, cudnnTensorFormat_t *format,
                                              int *n, int *dim)
 {
-    if (!w || !type || !format || !n || !dim)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (GONE(w) || !type || !format || !n || !dim)
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument, or one that was destroyed");
     if (wanted < 1 || wanted > MAX_DIMS)
         return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "%d dimensions", wanted);
     *type = w->t.type, *format = w->format, *n = w->t.n;
@@ -101,8 +100,7 @@ API cudnnStatus_t cudnnGetFilter4dDescriptor(const cudnnFilterDescriptor_t w, cu
                                              int *width)
 {
     int n = 0, dim[4] = {0};
-    if (!k || !c || !h || !width)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (!k || !c || !h || !width) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument");
     CHECK(cudnnGetFilterNdDescriptor(w, 4, type, format, &n, dim));
     if (n != 4) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "the filter has %d dimensions", n);
     *k = dim[0], *c = dim[1], *h = dim[2], *width = dim[3];
@@ -111,7 +109,8 @@ API cudnnStatus_t cudnnGetFilter4dDescriptor(const cudnnFilterDescriptor_t w, cu
 
 API cudnnStatus_t cudnnGetFilterSizeInBytes(const cudnnFilterDescriptor_t w, size_t *bytes)
 {
-    if (!w || !bytes) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (GONE(w) || !bytes)
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument, or one that was destroyed");
     *bytes = w->t.set ? sim_dnn_bytes(&w->t) : 0;
     return CUDNN_STATUS_SUCCESS;
 }

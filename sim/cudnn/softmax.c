@@ -36,8 +36,7 @@ API cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t h, cudnnSoftmaxAlgorithm_t a
     CHECK(check(h, algo, mode));
     CHECK(sim_dnn_tensor(xd, "x"));
     CHECK(sim_dnn_tensor(yd, "y"));
-    if (!alpha || !beta || !x || !y)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (!alpha || !beta || !x || !y) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument");
     if (!sim_dnn_same_shape(xd, yd))
         return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "x and y differ");
     const void *hx = sim_device_range(x, sim_dnn_bytes(xd), 0);
@@ -78,7 +77,7 @@ API cudnnStatus_t cudnnSoftmaxBackward(cudnnHandle_t h, cudnnSoftmaxAlgorithm_t 
     CHECK(sim_dnn_tensor(dyd, "dy"));
     CHECK(sim_dnn_tensor(dxd, "dx"));
     if (!alpha || !beta || !y || !dy || !dx)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument");
     if (!sim_dnn_same_shape(yd, dyd) || !sim_dnn_same_shape(yd, dxd))
         return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "y, dy and dx differ");
     if (!sim_dnn_same_strides(yd, dyd))

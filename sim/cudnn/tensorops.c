@@ -43,16 +43,17 @@ API cudnnStatus_t cudnnOpTensor(cudnnHandle_t h, const cudnnOpTensorDescriptor_t
                                 const void *beta, const cudnnTensorDescriptor_t cd, void *C)
 {
     CHECK(sim_dnn_check(h));
-    if (!op) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL operation descriptor");
+    if (GONE(op))
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM,
+                            "the operation descriptor is NULL or was destroyed");
     if (!op->set)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED,
-                            "the operation descriptor is not set");
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "the operation descriptor is not set");
     int one = op->op == CUDNN_OP_TENSOR_SQRT || op->op == CUDNN_OP_TENSOR_NOT; /* B is not read */
     CHECK(sim_dnn_tensor(ad, "A"));
     CHECK(sim_dnn_tensor(cd, "C"));
     if (!one) CHECK(sim_dnn_tensor(bd, "B"));
     if (!alpha1 || !A || !beta || !C || (!one && (!alpha2 || !B)))
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument");
     if (!sim_dnn_same_shape(ad, cd))
         return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "A and C differ");
     if (!one && (!spreads(bd, cd) || bd->type != cd->type))
@@ -79,8 +80,7 @@ API cudnnStatus_t cudnnAddTensor(cudnnHandle_t h, const void *alpha,
     CHECK(sim_dnn_check(h));
     CHECK(sim_dnn_tensor(ad, "A"));
     CHECK(sim_dnn_tensor(cd, "C"));
-    if (!alpha || !A || !beta || !C)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (!alpha || !A || !beta || !C) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument");
     if (!spreads(ad, cd) || ad->type != cd->type)
         return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "A does not spread over C");
     double al = sim_dnn_scale(cd, alpha), be = sim_dnn_scale(cd, beta);
@@ -99,8 +99,7 @@ API cudnnStatus_t cudnnTransformTensor(cudnnHandle_t h, const void *alpha,
     CHECK(sim_dnn_check(h));
     CHECK(sim_dnn_tensor(xd, "x"));
     CHECK(sim_dnn_tensor(yd, "y"));
-    if (!alpha || !x || !beta || !y)
-        return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (!alpha || !x || !beta || !y) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument");
     int same = xd->n == yd->n;
     for (int d = 0; same && d < xd->n; d++) same = xd->dim[d] == yd->dim[d];
     if (!same) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "x and y differ");
@@ -121,7 +120,7 @@ API cudnnStatus_t cudnnSetTensor(cudnnHandle_t h, const cudnnTensorDescriptor_t 
 {
     CHECK(sim_dnn_check(h));
     CHECK(sim_dnn_tensor(yd, "y"));
-    if (!y || !value) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (!y || !value) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument");
     double v = sim_dnn_get(yd, value, 0);
     int64_t n = (y = OUT(y, yd)) ? sim_dnn_count(yd) : 0;
     for (int64_t i = 0; i < n; i++) sim_dnn_put(yd, y, sim_dnn_at(yd, i), v);
@@ -133,7 +132,7 @@ API cudnnStatus_t cudnnScaleTensor(cudnnHandle_t h, const cudnnTensorDescriptor_
 {
     CHECK(sim_dnn_check(h));
     CHECK(sim_dnn_tensor(yd, "y"));
-    if (!y || !alpha) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "NULL argument");
+    if (!y || !alpha) return sim_dnn_fail(CUDNN_STATUS_BAD_PARAM, "NULL argument");
     double al = sim_dnn_scale(yd, alpha);
     int64_t n = (y = OUT(y, yd)) ? sim_dnn_count(yd) : 0;
     for (int64_t i = 0; i < n; i++) {

@@ -243,7 +243,8 @@ void emit_call(emit *e, const stmt *s)
         return;
     }
     if (!strcmp(callee, "free") && nret == 0 && narg == 1) {
-        fprintf(e->out, "C->rt->release(C, *(uint64_t *)%s);", storage(e, arg[0]));
+        fprintf(e->out, "C->rt->release(C, *(uint64_t *)%s, KERNEL, %d);", storage(e, arg[0]),
+                s->line);
         return;
     }
     const func *f = NULL;
