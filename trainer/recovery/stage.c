@@ -24,7 +24,6 @@ static pt_status augment_on_device(pt_device *d, pt_fragment *f, const pt_augmen
     for (int s = 0; s < f->shape.scenes; at += f->member[s++].points)
         TRY(pt_augment_points(d, a, f->member[s].key, 0, f->member[s].points, f->host.voxel[s],
                               f->device.coord + 3 * at, f->device.feature + PT_FEATURES * at));
-    TRY(pt_device_sync(d));
 done:
     return st;
 }
@@ -57,6 +56,8 @@ done:
     return st;
 }
 
+/* Nothing is waited for: a copy or a change that was begun happens, or the context is dead and no
+ * retry asks for the host's. */
 pt_status pt_stage_up(pt_device *d, pt_fragment *f, const pt_augment *a, pt_device_fields which)
 {
     pt_status st = PT_OK;
@@ -70,7 +71,6 @@ pt_status pt_stage_up(pt_device *d, pt_fragment *f, const pt_augment *a, pt_devi
         TRY(pt_mem_alloc(d, bytes, 1, pt_field_tag((pt_field)i), to));
         TRY(pt_copy_up(d, *to, *pt_field_at(&f->host, (pt_field)i), bytes));
     }
-    TRY(pt_device_sync(d));
     if (!was) TRY(augment_on_device(d, f, a));
     if (which == PT_DEVICE_X && !was) TRY(coordinates_home(d, f));
     f->augmented = 1;
