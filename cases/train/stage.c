@@ -176,7 +176,7 @@ END_TEST
 
 START_TEST(any_failure_of_a_receipt_names_no_points)
 {
-    every_fault(up, receipt, 4 + 4 + 4);
+    every_fault(up, receipt, 4 + 4 + 1);
 }
 END_TEST
 
@@ -185,7 +185,7 @@ START_TEST(any_failure_with_features_alone_on_the_device_loses_nothing)
 {
     every_fault(NULL, up_x, 2 + 2 + 1 + 1 + 2 + 1);
     every_fault(up_x, down, 1 + 1 + 1);
-    every_fault(up_x, receipt, 4);
+    every_fault(up_x, receipt, 4 + 1);
 }
 END_TEST
 

@@ -107,6 +107,11 @@ done:
 
 #define ALIGNED ((size_t)64) /* bytes; the two parts of the pinned memory are multiples of it */
 
+static size_t aligned(size_t bytes)
+{
+    return (bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
+}
+
 static void *through(const pt_device *d)
 {
     return d->pinned ? d->pinned : d->pageable;
@@ -170,7 +175,7 @@ static pt_status room_for(pt_device *d, size_t left, size_t *bytes, char **at)
     size_t room = PINNED - PT_FETCH - d->queued;
     *bytes = left < room ? left : room;
     *at = (char *)through(d) + d->queued;
-    d->queued += (*bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
+    d->queued += aligned(*bytes);
     d->busy = 1;
 done:
     return st;
@@ -205,6 +210,31 @@ done:
     return st;
 }
 
+pt_status pt_copies_down(pt_device *d, const pt_copy *copy, int n)
+{
+    pt_status st = PT_OK;
+    size_t all = 0, k;
+    char *first, *to;
+    for (int i = 0; i < n; i++) all += aligned(copy[i].bytes);
+    if (all > PINNED - PT_FETCH) {
+        for (int i = 0; i < n; i++)
+            TRY(pt_copy_down(d, copy[i].host, copy[i].device, copy[i].bytes));
+        return pt_mem_check(d);
+    }
+    if (all > PINNED - PT_FETCH - d->queued) TRY(wait_for_stream(d));
+    first = (char *)through(d) + d->queued;
+    for (int i = 0; i < n; i++) {
+        TRY(room_for(d, copy[i].bytes, &k, &to));
+        TRY(PT_CUDA(
+            cudaMemcpyAsync(to, copy[i].device, copy[i].bytes, cudaMemcpyDeviceToHost, d->stream)));
+    }
+    TRY(pt_device_sync(d));
+    for (int i = 0; i < n; i++, first += aligned(copy[i - 1].bytes))
+        memcpy(copy[i].host, first, copy[i].bytes);
+done:
+    return st;
+}
+
 /* What is fetched comes in stream order: what an attempt that failed left on its way comes before
  * what the next one fetches to the same place. */
 void pt_fetch_start(pt_device *d)
@@ -216,7 +246,7 @@ void *pt_fetch_room(pt_device *d, size_t bytes)
 {
     size_t before = d->fetched;
     if (bytes > PT_FETCH - before) return NULL;
-    d->fetched += (bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
+    d->fetched += aligned(bytes);
     d->busy = 1;
     return (char *)through(d) + PINNED - PT_FETCH + before;
 }

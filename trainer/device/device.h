@@ -68,6 +68,13 @@ void pt_arena_free(pt_arena *a);              /* frees all; the arena can be use
  * memory is full, and that the copy failed may show at a later wait; down waits. */
 pt_status pt_copy_up(pt_device *d, void *device, const void *host, size_t bytes);
 pt_status pt_copy_down(pt_device *d, void *host, const void *device, size_t bytes);
+/* Several of them with one wait, where the pinned memory holds them all. n 0: a wait. */
+typedef struct pt_copy {
+    void *host;
+    const void *device;
+    size_t bytes;
+} pt_copy;
+pt_status pt_copies_down(pt_device *d, const pt_copy *copy, int n);
 /* A copy down that waits for nothing: *at is where the bytes lie after the next wait that ends
  * well, until pt_fetch_start is called again. PT_FETCH bytes fit from start to start. pt_fetch_room
  * is the room alone, NULL when there is none. */

@@ -61,6 +61,7 @@ int pt_watch_again(void *user)
     TRY(pt_net_zero_grad(t->net));
     TRY(pt_batch_ops.attempt(&a->b, whole, &got));
     TRY(pt_net_commit(t->net));
+    TRY(pt_device_sync(&t->device));
 done:
     if (whole) pt_stage_discard(&t->device, whole);
     pt_fragment_free(whole);
