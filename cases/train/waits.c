@@ -105,10 +105,10 @@ START_TEST(a_steady_step_waits_for_the_device_so_often_and_no_more)
         pt_optimizer_kind optimizer;
         int64_t points;
         int waits;
-    } how[] = {{PT_ALLOC_CACHING, PT_NORM_LAYER, PT_ADAMW, 900, 16},
-               {PT_ALLOC_CACHING, PT_NORM_LAYER, PT_ADAMW, 20000, 16},
-               {PT_ALLOC_ASYNC, PT_NORM_LAYER, PT_SGD, 900, 16},
-               {PT_ALLOC_CACHING, PT_NORM_FROZEN, PT_ADAMW, 900, 16}};
+    } how[] = {{PT_ALLOC_CACHING, PT_NORM_LAYER, PT_ADAMW, 900, 5},
+               {PT_ALLOC_CACHING, PT_NORM_LAYER, PT_ADAMW, 20000, 5},
+               {PT_ALLOC_ASYNC, PT_NORM_LAYER, PT_SGD, 900, 5},
+               {PT_ALLOC_CACHING, PT_NORM_FROZEN, PT_ADAMW, 900, 5}};
     for (size_t i = 0; i < sizeof how / sizeof *how; i++) {
         rig_options o = {.scenes = 2,
                          .points = {how[i].points, 700},

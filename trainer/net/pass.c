@@ -244,7 +244,6 @@ pt_status pt_net_pass(pt_net *net, const pt_fields *fields, const pt_shape *shap
     pass->did_forward = pass->did_backward = 0;
     net->added = 0;
     pt_arena_init(&r->arena, net->device);
-    pt_fetch_start(net->device);
     if (shape->classes != net->options.classes)
         return pt_fail(PT_ERR_INTERNAL, "a fragment of %d classes for a net of %d", shape->classes,
                        net->options.classes);
