@@ -73,6 +73,23 @@ START_TEST(voxel_keys_sort_and_unique_match)
         SAME(got, unique, v, "unique", n);
         DOWN(dfirst, gotx, v);
         SAME(gotx, first, v, "unique (first)", n);
+        /* and how many of them the next two levels have */
+        int32_t *dcount = UP(flag, 2), counted[2];
+        uint64_t *up = UP(unique, v), *finer = NEW(uint64_t, n);
+        ran(pt_k_count_coarser(&D, n, up, dscan + n, 2, dcount));
+        DOWN(dcount, counted, 2);
+        memcpy(finer, unique, sizeof *finer * (size_t)v);
+        for (int64_t l = 0, of = v; l < 2; l++) {
+            ref_coarse_keys(of, finer, coarse);
+            ref_sort(of, coarse, gotx);
+            int64_t want = 0;
+            for (int64_t i = 0; i < of; i++)
+                if (i == 0 || coarse[i] != coarse[i - 1]) finer[want++] = coarse[i];
+            ck_assert_msg(counted[l] == want, "level %d of %lld voxels: %d, not %lld", (int)l + 1,
+                          (long long)v, counted[l], (long long)want);
+            of = want;
+        }
+        GONE(up), free(finer);
         DOWN(dmember, gotx, n);
         SAME(gotx, member, n, "unique (member)", n);
         GONE(df), GONE(dscan), GONE(tmp), GONE(dc), GONE(dv), GONE(ds), GONE(dx), GONE(tx);

@@ -7,10 +7,11 @@
 #include "recovery/classify.h"
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define CUBLAS_WORKSPACE ((size_t)4 << 20)
-#define PINNED           ((size_t)4 << 20)
+#define PINNED           ((size_t)16 << 20) /* the fields of 300,000 points */
 
 static pt_status no_device(const char *reason)
 {
@@ -63,7 +64,8 @@ static pt_status pin(pt_device *d)
     cudaGetLastError();
     pt_error_clear();
     d->pinned = NULL;
-    return PT_OK;
+    d->pageable = malloc(PINNED);
+    return d->pageable ? PT_OK : pt_fail(PT_ERR_HOST, "no host memory for copies");
 }
 
 pt_status pt_device_open(pt_allocator_kind allocator, pt_device *out)
@@ -103,6 +105,25 @@ done:
     return st;
 }
 
+#define ALIGNED ((size_t)64) /* bytes; the two parts of the pinned memory are multiples of it */
+
+static size_t aligned(size_t bytes)
+{
+    return (bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
+}
+
+static void *through(const pt_device *d)
+{
+    return d->pinned ? d->pinned : d->pageable;
+}
+
+/* No copy is under way any more, so that the memory they go through can be given back. */
+static int settled(const pt_device *d)
+{
+    return !d->busy || cudaStreamSynchronize(d->stream) == cudaSuccess ||
+           cudaDeviceSynchronize() == cudaSuccess;
+}
+
 /* The first of two failures, the second as recorded last. */
 static pt_status first_of(pt_status before, pt_status st, pt_error *first)
 {
@@ -117,7 +138,10 @@ pt_status pt_device_close(pt_device *d)
     pt_status st = PT_OK;
     if (d->mem) pt_mem_free(d, d->cublas_workspace);
     st = first_of(st, pt_mem_close(d->mem), &first);
-    if (d->pinned && !d->unsettled) st = first_of(st, PT_CUDA(cudaFreeHost(d->pinned)), &first);
+    if (settled(d)) {
+        if (d->pinned) st = first_of(st, PT_CUDA(cudaFreeHost(d->pinned)), &first);
+        free(d->pageable);
+    }
     if (d->cudnn) st = first_of(st, PT_CUDNN(cudnnDestroy(d->cudnn)), &first);
     if (d->cublas) st = first_of(st, PT_CUBLAS(cublasDestroy(d->cublas)), &first);
     if (d->stream) st = first_of(st, PT_CUDA(cudaStreamDestroy(d->stream)), &first);
@@ -126,38 +150,46 @@ pt_status pt_device_close(pt_device *d)
     return st;
 }
 
-pt_status pt_device_sync(pt_device *d)
+static pt_status wait_for_stream(pt_device *d)
 {
     pt_status st = PT_CUDA(cudaStreamSynchronize(d->stream));
-    return st == PT_OK ? pt_mem_check(d) : st;
-}
-
-/* A copy whose wait failed may still be under way, while the caller frees both of its buffers. */
-static pt_status wait_for_copy(pt_device *d)
-{
-    pt_status st = PT_CUDA(cudaStreamSynchronize(d->stream));
-    if (st != PT_OK && cudaStreamSynchronize(d->stream) != cudaSuccess &&
-        cudaDeviceSynchronize() != cudaSuccess)
-        d->unsettled = 1;
+    if (st == PT_OK) {
+        d->queued = 0;
+        d->busy = 0;
+    }
     return st;
 }
 
-/* How much of what is left goes at once. */
-static size_t part(const pt_device *d, size_t left)
+pt_status pt_device_sync(pt_device *d)
 {
-    return d->pinned && left > PINNED ? PINNED : left;
+    pt_status st = wait_for_stream(d);
+    return st == PT_OK ? pt_mem_check(d) : st;
+}
+
+/* So much of what is left can go now through *at. What copies that were not waited for go through
+ * is not used again: where there is no more, they are waited for. */
+static pt_status room_for(pt_device *d, size_t left, size_t *bytes, char **at)
+{
+    pt_status st = PT_OK;
+    if (d->queued == PINNED - PT_FETCH) TRY(wait_for_stream(d));
+    size_t room = PINNED - PT_FETCH - d->queued;
+    *bytes = left < room ? left : room;
+    *at = (char *)through(d) + d->queued;
+    d->queued += aligned(*bytes);
+    d->busy = 1;
+done:
+    return st;
 }
 
 pt_status pt_copy_up(pt_device *d, void *device, const void *host, size_t bytes)
 {
     pt_status st = PT_OK;
-    for (size_t at = 0; at < bytes; at += part(d, bytes - at)) {
-        size_t n = part(d, bytes - at);
-        const void *from = (const char *)host + at;
-        if (d->pinned) from = memcpy(d->pinned, from, n);
+    for (size_t at = 0, n; at < bytes; at += n) {
+        char *from;
+        TRY(room_for(d, bytes - at, &n, &from));
+        memcpy(from, (const char *)host + at, n);
         TRY(PT_CUDA(
             cudaMemcpyAsync((char *)device + at, from, n, cudaMemcpyHostToDevice, d->stream)));
-        TRY(wait_for_copy(d));
     }
 done:
     return st;
@@ -166,16 +198,65 @@ done:
 pt_status pt_copy_down(pt_device *d, void *host, const void *device, size_t bytes)
 {
     pt_status st = PT_OK;
-    for (size_t at = 0; at < bytes; at += part(d, bytes - at)) {
-        size_t n = part(d, bytes - at);
-        void *to = (char *)host + at;
-        TRY(PT_CUDA(cudaMemcpyAsync(d->pinned ? d->pinned : to, (const char *)device + at, n,
-                                    cudaMemcpyDeviceToHost, d->stream)));
-        TRY(wait_for_copy(d));
-        if (d->pinned) memcpy(to, d->pinned, n);
+    for (size_t at = 0, n; at < bytes; at += n) {
+        char *to;
+        TRY(room_for(d, bytes - at, &n, &to));
+        TRY(PT_CUDA(
+            cudaMemcpyAsync(to, (const char *)device + at, n, cudaMemcpyDeviceToHost, d->stream)));
+        TRY(wait_for_stream(d));
+        memcpy((char *)host + at, to, n);
     }
 done:
     return st;
+}
+
+pt_status pt_copies_down(pt_device *d, const pt_copy *copy, int n)
+{
+    pt_status st = PT_OK;
+    size_t all = 0, k;
+    char *first, *to;
+    for (int i = 0; i < n; i++) all += aligned(copy[i].bytes);
+    if (all > PINNED - PT_FETCH) {
+        for (int i = 0; i < n; i++)
+            TRY(pt_copy_down(d, copy[i].host, copy[i].device, copy[i].bytes));
+        return pt_mem_check(d);
+    }
+    if (all > PINNED - PT_FETCH - d->queued) TRY(wait_for_stream(d));
+    first = (char *)through(d) + d->queued;
+    for (int i = 0; i < n; i++) {
+        TRY(room_for(d, copy[i].bytes, &k, &to));
+        TRY(PT_CUDA(
+            cudaMemcpyAsync(to, copy[i].device, copy[i].bytes, cudaMemcpyDeviceToHost, d->stream)));
+    }
+    TRY(pt_device_sync(d));
+    for (int i = 0; i < n; i++, first += aligned(copy[i - 1].bytes))
+        memcpy(copy[i].host, first, copy[i].bytes);
+done:
+    return st;
+}
+
+/* What is fetched comes in stream order: what an attempt that failed left on its way comes before
+ * what the next one fetches to the same place. */
+void pt_fetch_start(pt_device *d)
+{
+    d->fetched = 0;
+}
+
+void *pt_fetch_room(pt_device *d, size_t bytes)
+{
+    size_t before = d->fetched;
+    if (bytes > PT_FETCH - before) return NULL;
+    d->fetched += aligned(bytes);
+    d->busy = 1;
+    return (char *)through(d) + PINNED - PT_FETCH + before;
+}
+
+pt_status pt_fetch(pt_device *d, const void *device, size_t bytes, const void **at)
+{
+    void *to = pt_fetch_room(d, bytes);
+    *at = to;
+    if (!to) return pt_fail(PT_ERR_INTERNAL, "%zu bytes are too many to be fetched", bytes);
+    return PT_CUDA(cudaMemcpyAsync(to, device, bytes, cudaMemcpyDeviceToHost, d->stream));
 }
 
 pt_status pt_zero(pt_device *d, void *device, size_t bytes)

@@ -22,9 +22,12 @@ typedef struct pt_device {
     struct pt_mem *mem;
     char name[256];
     size_t total_bytes;
-    int simulated; /* the simulated device's marker symbol was found */
-    void *pinned;  /* host memory that every copy goes through; NULL: pageable memory has to do */
-    int unsettled; /* a copy could not be waited for: host memory it may write must not be freed */
+    int simulated;  /* the simulated device's marker symbol was found */
+    void *pinned;   /* host memory that every copy goes through; NULL: pageable memory has to do */
+    void *pageable; /* which then is this; else NULL */
+    size_t queued;  /* bytes at its start that copies since the last wait go through */
+    size_t fetched; /* and at its end, of pt_fetch */
+    int busy;       /* a copy was begun and was not waited for yet */
 } pt_device;
 
 /* Handles first, then the workspace. Fails with a message that says how to run without a GPU when
@@ -60,10 +63,25 @@ pt_status pt_arena_alloc(pt_arena *a, size_t count, size_t size, const char *tag
 void pt_arena_drop(pt_arena *a, void *block); /* frees one block early */
 void pt_arena_free(pt_arena *a);              /* frees all; the arena can be used again */
 
-/* Copies on the device's stream. up/down return when the host buffer may be touched again, also on
- * failure. */
+/* Copies on the device's stream, through pinned memory: when one of them returns, however it ended,
+ * nothing reads or writes the host buffer any more. up waits for the device only where the pinned
+ * memory is full, and that the copy failed may show at a later wait; down waits. */
 pt_status pt_copy_up(pt_device *d, void *device, const void *host, size_t bytes);
 pt_status pt_copy_down(pt_device *d, void *host, const void *device, size_t bytes);
+/* Several of them with one wait, where the pinned memory holds them all. n 0: a wait. */
+typedef struct pt_copy {
+    void *host;
+    const void *device;
+    size_t bytes;
+} pt_copy;
+pt_status pt_copies_down(pt_device *d, const pt_copy *copy, int n);
+/* A copy down that waits for nothing: *at is where the bytes lie after the next wait that ends
+ * well, until pt_fetch_start is called again. PT_FETCH bytes fit from start to start. pt_fetch_room
+ * is the room alone, NULL when there is none. */
+#define PT_FETCH ((size_t)64 << 10)
+void pt_fetch_start(pt_device *d);
+void *pt_fetch_room(pt_device *d, size_t bytes);
+pt_status pt_fetch(pt_device *d, const void *device, size_t bytes, const void **at);
 pt_status pt_zero(pt_device *d, void *device, size_t bytes);
 
 #endif

@@ -20,6 +20,10 @@ pt_status pt_k_voxel_keys(pt_device *d, int64_t n, const float *coord, const int
 /* keys of the next level (coordinates halved), index 0..n-1 */
 pt_status pt_k_coarse_keys(pt_device *d, int64_t n, const uint64_t *fine, uint64_t *key,
                            int32_t *index);
+/* count[l]: voxels of the l + 1st level after that of the sorted unique keys, of which there are *v
+ * (on the device), n at most */
+pt_status pt_k_count_coarser(pt_device *d, int64_t n, const uint64_t *key, const int32_t *v,
+                             int levels, int32_t *count);
 /* Stable sort of (key, index); the result is in key/index, tmp_* are of the same size. */
 pt_status pt_k_sort(pt_device *d, int64_t n, uint64_t *key, int32_t *index, uint64_t *tmp_key,
                     int32_t *tmp_index);

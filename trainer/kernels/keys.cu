@@ -73,6 +73,39 @@ __global__ void unique_kernel(int64_t n, const uint64_t *key, const int32_t *ind
     if (member) member[index[i]] = rank;
 }
 
+/* 1: of the voxels in the cell of 2^bits voxels an edge that holds key[me], it is the first. They
+ * lie in rows of x; those before its own are searched, and its own up to it. */
+__device__ int first_of_cell(const uint64_t *key, int64_t me, int bits)
+{
+    uint64_t k = key[me], m = 0x3ffff, more = ((uint64_t)1 << bits) - 1;
+    uint64_t x = (k & m) & ~more, y = k >> 18 & m, z = k >> 36 & m;
+    for (uint64_t zz = z & ~more; zz <= z; zz++) {
+        uint64_t last = zz == z ? y : y | more;
+        for (uint64_t yy = y & ~more; yy <= last; yy++) {
+            uint64_t want = (k >> 54) << 54 | zz << 36 | yy << 18 | x;
+            int64_t lo = 0, hi = me;
+            while (lo < hi) {
+                int64_t mid = (lo + hi) / 2;
+                if (key[mid] < want)
+                    lo = mid + 1;
+                else
+                    hi = mid;
+            }
+            if (lo < me && key[lo] <= (want | more)) return 0;
+        }
+    }
+    return 1;
+}
+
+/* The first of a cell is the first of each smaller cell that it lies in. */
+__global__ void count_coarser_kernel(int64_t n, const uint64_t *key, const int32_t *v, int levels,
+                                     int32_t *count)
+{
+    int64_t i = pt_item();
+    if (i >= n || i >= *v) return;
+    for (int l = 0; l < levels && first_of_cell(key, i, l + 1); l++) atomicAdd(&count[l], 1);
+}
+
 extern "C" pt_status pt_k_voxel_keys(pt_device *d, int64_t n, const float *coord,
                                      const int32_t *slot, const float *voxel, uint64_t *key,
                                      int32_t *index)
@@ -101,6 +134,13 @@ extern "C" pt_status pt_k_sort(pt_device *d, int64_t n, uint64_t *key, int32_t *
     if (st != PT_OK) return st;
     return PT_CUDA(cudaMemcpyAsync(index, tmp_index, sizeof *index * (size_t)n,
                                    cudaMemcpyDeviceToDevice, d->stream));
+}
+
+extern "C" pt_status pt_k_count_coarser(pt_device *d, int64_t n, const uint64_t *key,
+                                        const int32_t *v, int levels, int32_t *count)
+{
+    pt_status st = pt_zero(d, count, sizeof *count * (size_t)levels);
+    return st == PT_OK ? LAUNCH(count_coarser_kernel, n, key, v, levels, count) : st;
 }
 
 extern "C" pt_status pt_k_heads(pt_device *d, int64_t n, const uint64_t *key, int32_t *flag)

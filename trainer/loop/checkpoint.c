@@ -183,7 +183,7 @@ static pt_status save(pt_trainer *t, const char *path, int *retries)
     }
     if (st == PT_OK) st = pt_write_whole(path, image, bytes);
 done:
-    if (!t->device.unsettled) free(image);
+    free(image);
     return st;
 }
 

@@ -139,6 +139,7 @@ static pt_status op_attempt(void *user, pt_fragment *f, pt_attempt *got)
     b->pass.inference = b->evaluate;
     b->pass.predict = b->predicted != NULL;
     b->pass.host = &f->host;
+    b->pass.later = 1;  /* one wait, that of the receipt, is for the pass too */
     if (!b->evaluate) { /* a net is measured without */
         b->pass.smoothing = t->o.smoothing;
         b->pass.dropout = t->o.dropout;
@@ -155,6 +156,7 @@ static pt_status op_attempt(void *user, pt_fragment *f, pt_attempt *got)
         pt_phase_set(PT_PHASE_COMMIT);
         st = pt_stage_receipt(&t->device, f, got);
     }
+    if (st == PT_OK) st = pt_net_pass_end(t->net, &b->pass);
     if (st == PT_OK && b->predicted) st = pt_predictions_keep(b, f, got);
     free(b->pass.predicted);
     b->pass.predicted = NULL;

@@ -63,6 +63,7 @@ int pt_watch_again(void *user)
     TRY(pt_batch_ops.attempt(&a->b, whole, &got));
     TRY(pt_net_commit(t->net));
     if (t->net->accum) TRY(pt_add_to_step(t));
+    TRY(pt_device_sync(&t->device));
 done:
     if (whole) pt_stage_discard(&t->device, whole);
     pt_fragment_free(whole);

@@ -196,8 +196,8 @@ pt_status pt_net_zero_grad(pt_net *n)
     return pt_zero(n->device, n->grad, n->nparams * sizeof(real));
 }
 
-/* One launch: when the wait after it fails, a repeated commit only waits, or the gradient would be
- * counted twice. */
+/* One launch, which either failed or will happen, as far as anything still does: a commit that is
+ * repeated must not count the gradient twice. */
 pt_status pt_net_commit(pt_net *n)
 {
     pt_status st = PT_OK;
@@ -205,7 +205,6 @@ pt_status pt_net_commit(pt_net *n)
         TRY(pt_k_add(n->device, (int64_t)n->nparams, n->scratch, n->grad));
         n->added = 1;
     }
-    TRY(pt_device_sync(n->device));
 done:
     return st;
 }

@@ -46,7 +46,7 @@ typedef struct pt_net {
     /* of batch norm, else NULL: the moments of the last attempt that was not an inference */
     double *moments_device, *moments; /* [nmoments], device and host */
     size_t nmoments;
-    int added; /* the scratch of the attempt is in grad, though that was not yet waited for */
+    int added;                    /* the scratch of the attempt is in grad, or on its way */
     struct pt_net_layers *layers; /* private to net/ */
 } pt_net;
 
@@ -71,6 +71,7 @@ typedef struct pt_pass {
     int inference;         /* 1: batch norm by its running statistics, and nothing is learnt */
     int frozen;            /* 1: batch norm by its running statistics, which are constants */
     int predict;           /* 1: also the class of every point */
+    int later;             /* 1: the end is not waited for, see pt_net_pass_end */
     const pt_fields *host; /* fields that are NULL on the device, fetched when a layer needs them */
     /* out */
     double loss;      /* this fragment's share: sum / divisor */
@@ -82,20 +83,26 @@ typedef struct pt_pass {
         confusion[PT_MAX_CLASSES * PT_MAX_CLASSES]; /* [label][predicted] over own valid points */
     int32_t *predicted; /* [points of the fragment] most likely class; malloc'ed, the caller's */
     int did_forward, did_backward; /* passes that were run to the end: what a failure wasted */
+    const void *fetched[2];        /* where loss and confusion come to */
 } pt_pass;
 
 /* Voxelise, forward, loss, backward of one fragment, whose features lie on the device, and its
  * other fields there or in pass->host. Parameter gradients go to n->scratch (overwritten, from
  * zero), what batch norm learns to n->moments; n->grad and n->running are not touched. Everything
  * allocated on the way is freed before it returns, also on failure. A NaN or infinite loss is
- * PT_ERR_NAN. Waits for the device. */
+ * PT_ERR_NAN. Waits for the device, unless pass->later: then loss and confusion are not known yet,
+ * and what ran may still fail. */
 pt_status pt_net_pass(pt_net *n, const pt_fields *fields, const pt_shape *shape, pt_pass *pass);
+/* The end of a pass with `later`, to be called after the next wait for the device that ends well:
+ * loss and confusion. */
+pt_status pt_net_pass_end(const pt_net *n, pt_pass *pass);
 
 /* Parameters of such a net. */
 size_t pt_net_params(const pt_net_options *o);
 
 pt_status pt_net_zero_grad(pt_net *n); /* once per batch, never per fragment */
-/* grad += scratch; waits for the device. No allocation: cannot fail for memory. */
+/* grad += scratch, once for a pass, however often it is called. Waits for nothing: what was begun
+ * happens, or the context is dead. No allocation. */
 pt_status pt_net_commit(pt_net *n);
 /* The norms of a net whose norm is batch. */
 pt_status pt_net_moments(const pt_net *n, pt_moments *out);

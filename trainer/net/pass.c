@@ -162,11 +162,8 @@ static pt_status loss(pt_run *r, real *logits, pt_pass *pass)
                   confusion));
     pt_source_give(&r->arena, &r->source, PT_FIELD_class_weight, class_weight);
     TRY(pt_k_sum(d, v, each, total, tmp));
-    TRY(pt_copy_down(d, &pass->loss, total, sizeof pass->loss));
-    TRY(pt_copy_down(d, pass->confusion, confusion, cells * sizeof *confusion));
-    if (!isfinite(pass->loss))
-        st = pt_fail(PT_ERR_NAN, "the loss is %g in phase loss: no optimiser step was taken",
-                     pass->loss);
+    TRY(pt_fetch(d, total, sizeof pass->loss, &pass->fetched[0]));
+    TRY(pt_fetch(d, confusion, cells * sizeof *confusion, &pass->fetched[1]));
     pt_arena_drop(&r->arena, each);
     pt_arena_drop(&r->arena, total);
     pt_arena_drop(&r->arena, tmp);
@@ -228,6 +225,17 @@ done:
     return st;
 }
 
+pt_status pt_net_pass_end(const pt_net *n, pt_pass *pass)
+{
+    size_t cells = (size_t)(n->options.classes * n->options.classes);
+    memcpy(&pass->loss, pass->fetched[0], sizeof pass->loss);
+    memcpy(pass->confusion, pass->fetched[1], cells * sizeof *pass->confusion);
+    if (isfinite(pass->loss)) return PT_OK;
+    pt_phase_set(PT_PHASE_LOSS);
+    return pt_fail(PT_ERR_NAN, "the loss is %g in phase loss: no optimiser step was taken",
+                   pass->loss);
+}
+
 pt_status pt_net_pass(pt_net *net, const pt_fields *fields, const pt_shape *shape, pt_pass *pass)
 {
     pt_run run = {.net = net}, *r = &run;
@@ -265,9 +273,6 @@ pt_status pt_net_pass(pt_net *net, const pt_fields *fields, const pt_shape *shap
     pt_phase_set(PT_PHASE_FORWARD);
     TRY(workspace(r, pass->gather_rows));
     TRY(forward(r, &logits));
-    if (r->moments)
-        TRY(pt_copy_down(net->device, net->moments, net->moments_device,
-                         net->nmoments * sizeof *net->moments));
     pass->did_forward = 1;
     pt_phase_set(PT_PHASE_LOSS);
     TRY(loss(r, logits, pass));
@@ -275,8 +280,13 @@ pt_status pt_net_pass(pt_net *net, const pt_fields *fields, const pt_shape *shap
         pt_phase_set(PT_PHASE_BACKWARD);
         TRY(backward(r, logits));
     }
-    TRY(pt_device_sync(net->device));
     pass->did_backward = pass->backward;
+    if (r->moments)
+        TRY(pt_copy_down(net->device, net->moments, net->moments_device,
+                         net->nmoments * sizeof *net->moments));
+    if (pass->later) goto done;
+    TRY(pt_device_sync(net->device));
+    TRY(pt_net_pass_end(net, pass));
 done:
     pt_arena_free(&r->arena);
     pt_tag_set("");

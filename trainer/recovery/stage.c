@@ -24,7 +24,6 @@ static pt_status augment_on_device(pt_device *d, pt_fragment *f, const pt_augmen
     for (int s = 0; s < f->shape.scenes; at += f->member[s++].points)
         TRY(pt_augment_points(d, a, f->member[s].key, 0, f->member[s].points, f->host.voxel[s],
                               f->device.coord + 3 * at, f->device.feature + PT_FEATURES * at));
-    TRY(pt_device_sync(d));
 done:
     return st;
 }
@@ -57,6 +56,8 @@ done:
     return st;
 }
 
+/* Nothing is waited for: a copy or a change that was begun happens, or the context is dead and no
+ * retry asks for the host's. */
 pt_status pt_stage_up(pt_device *d, pt_fragment *f, const pt_augment *a, pt_device_fields which)
 {
     pt_status st = PT_OK;
@@ -70,7 +71,6 @@ pt_status pt_stage_up(pt_device *d, pt_fragment *f, const pt_augment *a, pt_devi
         TRY(pt_mem_alloc(d, bytes, 1, pt_field_tag((pt_field)i), to));
         TRY(pt_copy_up(d, *to, *pt_field_at(&f->host, (pt_field)i), bytes));
     }
-    TRY(pt_device_sync(d));
     if (!was) TRY(augment_on_device(d, f, a));
     if (which == PT_DEVICE_X && !was) TRY(coordinates_home(d, f));
     f->augmented = 1;
@@ -174,20 +174,25 @@ done:
     return st;
 }
 
-/* From the device, or from the host where it stayed there. */
-static pt_status read_field(pt_device *d, const pt_fragment *f, pt_field k, void *to)
+/* From the device, by a copy still to be made, or from the host where it stayed there. */
+static int read_field(const pt_fragment *f, pt_field k, void *to, pt_copy *copy)
 {
     const void *there = *pt_field_at((pt_fields *)&f->device, k);
     size_t bytes = pt_field_bytes(k, &f->shape);
-    if (there) return pt_copy_down(d, to, there, bytes);
+    if (there) {
+        *copy = (pt_copy){to, there, bytes};
+        return 1;
+    }
     memcpy(to, *pt_field_at((pt_fields *)&f->host, k), bytes);
-    return PT_OK;
+    return 0;
 }
 
 pt_status pt_stage_receipt(pt_device *d, const pt_fragment *f, pt_attempt *out)
 {
     pt_status st = PT_OK;
     size_t n = (size_t)f->shape.points;
+    pt_copy copy[4];
+    int copies = 0;
     uint8_t *own = malloc(n + 1);
     int32_t *slot = malloc(sizeof *slot * (n + 1)), *scene = malloc(sizeof *scene * (n + 1));
     int32_t *point = malloc(sizeof *point * (n + 1));
@@ -195,10 +200,11 @@ pt_status pt_stage_receipt(pt_device *d, const pt_fragment *f, pt_attempt *out)
         st = pt_fail(PT_ERR_HOST, "no host memory for the receipt of %zu points", n);
         goto done;
     }
-    TRY(read_field(d, f, PT_FIELD_own, own));
-    TRY(read_field(d, f, PT_FIELD_slot, slot));
-    TRY(read_field(d, f, PT_FIELD_point, point));
-    TRY(read_field(d, f, PT_FIELD_scene, scene));
+    copies += read_field(f, PT_FIELD_own, own, copy + copies);
+    copies += read_field(f, PT_FIELD_slot, slot, copy + copies);
+    copies += read_field(f, PT_FIELD_point, point, copy + copies);
+    copies += read_field(f, PT_FIELD_scene, scene, copy + copies);
+    TRY(pt_copies_down(d, copy, copies));
     int64_t m = 0;
     for (size_t i = 0; i < n; i++) {
         if (!own[i]) continue;

@@ -21,7 +21,8 @@ pt_status pt_stage_down(pt_device *d, pt_fragment *f);
 /* Augments a fragment on the host through a small piece of device memory, halving the piece while
  * it does not fit. PT_ERR_DEVICE (out of memory) when even the smallest does not. */
 pt_status pt_stage_augment(pt_device *d, pt_fragment *f, const pt_augment *a);
-/* Which points were trained: own points' scene and id, read back from the device where they are. */
+/* Which points were trained: own points' scene and id, read back from the device where they are.
+ * Waits for the device, and so for all that came before. */
 pt_status pt_stage_receipt(pt_device *d, const pt_fragment *f, pt_attempt *out);
 void pt_stage_discard(pt_device *d, pt_fragment *f);
 
