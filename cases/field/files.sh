@@ -178,7 +178,7 @@ reduce)
     expect 0 "1 of 3 failures" "$bin/oomproof" reduce "$d/r.oomt" --device sim -o "$d/s.oomt" -- $demo
     expect 0 "as recorded" replay "$d/s.oomt" -- $demo
     expect 2 "--sim-memory is a size" "$bin/oomproof" reduce "$d/r.oomt" --sim-memory x -o "$d/s.oomt" -- $demo
-    expect 0 "2 failures" "$bin/oomproof" record --device sim --sim-memory 66MiB -o "$d/own.oomt" -- $demo
+    expect 0 "2 failures" "$bin/oomproof" record --device sim --sim-memory 64MiB -o "$d/own.oomt" -- $demo
     expect 0 "1 of 2 failures" "$bin/oomproof" reduce "$d/own.oomt" --device sim -o "$d/s.oomt" -- $demo
     expect 0 "as recorded, recovered" replay "$d/s.oomt" -- $demo
     expect 0 "events" "$bin/oomproof" reduce "$d/r.oomt" --capacity 60MiB -o "$d/s.oomt"
