@@ -119,11 +119,12 @@ static inline void oomproof_observe(void (*fn)(const char *call, uint64_t nth, v
  * oomproof(1). Without the shim, and outside of a sweep, they do nothing. */
 
 /* A buffer that must be the same at the end of the step: parameters, moments, the gradient, state
- * of random numbers. name is copied; p must stay valid. type: 'f' float, 'd' double, 'b' bytes; 's'
- * scratch on the device, which a retry overwrites before it reads it: never compared.
+ * of random numbers. name is copied; p must stay valid. type: 'f' float, 'd' double, 'b' bytes; 'x'
+ * bytes that are the same where the step was split, too: a count of steps, the state of random
+ * numbers; 's' scratch on the device, which a retry overwrites before it reads it: never compared.
  * Compared in every bit where the step was not split (nor regrouped); where it was, floats and
  * doubles with tolerance > 0 by max|d| / max(max|reference|, 1e-3 of the largest reference of all),
- * the rest not at all. */
+ * bytes of 'x' in every bit, the rest not at all. */
 static inline void oomproof_buffer(const char *name, const void *p, size_t bytes, int on_device,
                                    int type, double tolerance)
 {
@@ -199,7 +200,7 @@ static inline void oomproof_wider(int (*fn)(void *user), void *user, double time
  * one of zeros, and said to be wrong. */
 typedef struct oomproof_step {
     int64_t points, trained, dropped, attempts, bound, retries, splits;
-    int failed, exit_code; /* the step failed; the exit code that it leads to */
+    int failed, exit_code; /* the step failed; the exit code that it leads to, not 0 */
     int regrouped;         /* not split, but sums were taken in another order */
 } oomproof_step;
 static inline void oomproof_step_end(const oomproof_step *s)

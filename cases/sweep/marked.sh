@@ -19,6 +19,13 @@ for way in "" --no-fork; do
     swept 1 "FINDING wrong gradient" "off by 0.0474 of its length (bound 0.0364)" ++ $way --once -- "$prog" rounds-all
     swept 0 "1 persistent: recovered with declared loss" "0 findings" ++ $way --persistent -- "$prog" rounds-drops
 done
+# what a program says of its step is held against the one that never failed
+swept 1 "FINDING state drift" "0 points, 0 trained and 0 dropped; without a failure 1" ++ --once -- "$prog" fewer-points
+swept 1 "FINDING swallowed" "the exit code that this leads to (oomproof_step) is 0" ++ --persistent -- "$prog" fails-with-0
+swept 1 "FINDING state drift" "state differs, which a split does not excuse" ++ --once -- "$prog" splits-differs
+swept 0 "recovered with declared loss" "0 findings" ++ --persistent -- "$prog" unmoved
+swept 0 "1 once: recovered exactly" "0 findings" ++ --once -- "$prog" endless
+swept 0 "note: oomproof_buffer: there are too many: one is not compared" ++ --once -- "$prog" many
 # the way to the fault, at the finding
 swept 1 "  stack: work (sweep_subject) < main (sweep_subject)" ++ --once --junit "$dir/junit" -- "$prog" off
 grep -q "stack: work (sweep_subject) &#60; main (sweep_subject)" "$dir/junit" || { echo "no stack in the JUnit:"; cat "$dir/junit"; bad=1; }

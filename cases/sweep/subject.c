@@ -2,6 +2,7 @@
  * way after a failure. */
 #include "oomproof.h"
 #include <cuda_runtime_api.h>
+#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -77,14 +78,14 @@ static void adds_otherwise(oomproof_step *s)
 static __attribute__((noinline)) int work(oomproof_step *s, int first)
 {
     void *p = NULL;
-    s->points = 1;
+    s->points = is("rounds-drops") ? 2 : 1;
     for (s->attempts = 1; s->attempts < 3; s->attempts++) {
         if (is("threads")) ask();
         cudaError_t e = cudaMalloc(&p, 512);
         if (e == cudaSuccess) e = cudaMemcpy(p, scores, sizeof scores, cudaMemcpyHostToDevice);
         if (e == cudaSuccess) {
             if (cudaFree(p) != cudaSuccess) return s->failed = 1, s->exit_code = 1;
-            s->trained = 1;
+            s->trained += s->points ? s->points : 1;
             return 0;
         }
         cudaGetLastError();
@@ -100,7 +101,10 @@ static __attribute__((noinline)) int work(oomproof_step *s, int first)
         if (p && !is("leaks")) cudaFree(p);
         p = NULL;
         if (is("off")) scores[2] += 0.5f;
+        if (is("endless")) s->splits = 1;
         if (!strncmp(how, "rounds", 6)) adds_otherwise(s);
+        if (is("splits-differs")) state[3] ^= 6, s->splits = 1;
+        if (is("fewer-points")) s->points = 0, s->trained = -1;
         if (is("differs")) state[3] ^= 6;
         if (is("prints")) printf("another line\n");
         if (e != cudaErrorMemoryAllocation) return s->failed = 1, s->exit_code = 1;
@@ -108,7 +112,9 @@ static __attribute__((noinline)) int work(oomproof_step *s, int first)
         if (!is("prints")) oomproof_retry(s, sizeof *s);
         if (is("dies")) abort();
     }
-    if (!strncmp(how, "rounds-drops", 12)) return s->points = 2, s->trained = s->dropped = 1, 0;
+    if (is("fails-with-0")) return s->failed = 1, 0;
+    if (is("unmoved")) return s->dropped = 1, 0;
+    if (!strncmp(how, "rounds-drops", 12)) return s->trained = s->dropped = 1, 0;
     return s->failed = 1, s->exit_code = 1;
 }
 
@@ -128,7 +134,10 @@ int main(int argc, char **argv)
     oomproof_buffer("scores", scores, sizeof scores, 0, 'f', 1e-4);
     if (!strncmp(how, "rounds", 6) && !is("rounds-exactly")) oomproof_wider(wider, NULL, 2);
     if (!strncmp(how, "rounds-drops", 12)) oomproof_reference(alone, NULL);
-    oomproof_buffer("state", state, sizeof state, 0, 'b', 0);
+    oomproof_buffer("state", state, sizeof state, 0, is("splits-differs") ? 'x' : 'b', 0);
+    if (is("many"))
+        for (int i = 0; i < 2100; i++) oomproof_buffer("one of many", scores, 4, 0, 'f', 0);
+    if (is("endless")) scores[1] = INFINITY, scores[3] = NAN;
     if (part)
         oomproof_part_begin(argv[2]);
     else

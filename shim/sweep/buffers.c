@@ -17,11 +17,12 @@
 op_compared op_buffers_all[OP_BUFFERS];
 int op_nbuffers;
 
+enum { MOST_SCRATCH = 64 };
 /* Scratch is kept apart: its contents decide nothing. */
 static struct {
     const char *p;
     size_t bytes;
-} scratch[64];
+} scratch[MOST_SCRATCH];
 static int nscratch;
 
 API void op_buffer(const char *name, const void *p, size_t bytes, int on_device, int type,
@@ -33,9 +34,15 @@ API void op_buffer(const char *name, const void *p, size_t bytes, int on_device,
         if (name) return;
         name = "(no name)";
     }
-    if (!op_sweep || op_nbuffers == OP_BUFFERS || (!p && bytes)) return;
+    if (!op_sweep || (!p && bytes)) return;
+    if (type == 's' ? nscratch == MOST_SCRATCH : op_nbuffers == OP_BUFFERS) {
+        op_sweep_note("oomproof_buffer", type == 's'
+                                             ? "there are too many of scratch: one is compared"
+                                             : "there are too many: one is not compared");
+        return;
+    }
     if (type == 's') {
-        if (nscratch < 64) scratch[nscratch].p = p, scratch[nscratch++].bytes = bytes;
+        scratch[nscratch].p = p, scratch[nscratch++].bytes = bytes;
         return;
     }
     if (op_sweep->marked && op_sweep_in_step()) { /* what it was at the beginning is not known */
@@ -132,10 +139,10 @@ int op_buffers_unmoved(op_result *r)
     int ok = 1;
     for (int i = 0; ok && i < op_nbuffers; at += op_buffers_all[i++].bytes) {
         const op_compared *b = &op_buffers_all[i];
-        char *copy = b->type == 'b' ? NULL : op_buffers_fetch(b);
-        if (b->type == 'b') continue; /* the schedule goes on */
-        ok = copy &&
-             (b->tolerance > 0 ? all_zero(copy, b->bytes) : !memcmp(copy, start + at, b->bytes));
+        char *copy = !op_is_of_numbers(b) ? NULL : op_buffers_fetch(b);
+        if (!op_is_of_numbers(b)) continue; /* the schedule goes on */
+        ok = copy && (!memcmp(copy, start + at, b->bytes) ||
+                      (b->tolerance > 0 && all_zero(copy, b->bytes)));
         if (!ok)
             snprintf(r->why, sizeof r->why, "every point was dropped, but %.63s moved", b->name);
         free(copy);
@@ -151,16 +158,35 @@ static int all_equal(op_result *r, void **had, void **ref)
     for (int i = 0; i < op_nbuffers; i++) {
         const op_compared *b = &op_buffers_all[i];
         if (had[i] && !memcmp(had[i], ref[i], b->bytes)) continue;
-        double d = had[i] && b->type != 'b'
+        double d = had[i] && op_is_of_numbers(b)
                        ? op_distance(had[i], ref[i], b->type, op_numbers(b), op_least_of(ref))
                        : 0;
         if (b->tolerance > 0) op_note_worst(r, b, d);
-        if (ok && had[i] && b->type != 'b')
+        if (ok && had[i] && op_is_of_numbers(b))
             snprintf(r->why, sizeof r->why, "%.63s is off by %.3g (bound 0)", b->name, d);
         else if (ok)
             snprintf(r->why, sizeof r->why, "%.63s differs", b->name);
         ok = 0;
     }
+    return ok;
+}
+
+int op_buffers_fixed(op_result *r)
+{
+    size_t bytes, at = 0;
+    char *ref = op_map_state("reference.bin", &bytes);
+    int ok = 1;
+    for (int i = 0; ok && i < op_nbuffers; at += op_buffers_all[i++].bytes) {
+        const op_compared *b = &op_buffers_all[i];
+        if (b->type != 'x') continue;
+        void *had = op_buffers_fetch(b);
+        ok = had && !memcmp(had, ref + at, b->bytes);
+        free(had);
+        if (!ok)
+            snprintf(r->why, sizeof r->why, "%.63s differs, which a split does not excuse",
+                     b->name);
+    }
+    if (ref) munmap(ref, bytes);
     return ok;
 }
 
@@ -198,7 +224,7 @@ static void say_by_how_much(op_result *r, const op_compared *b, const char *copy
         if (copy[i] != wanted[i]) first = i, many++;
     if (!copy)
         snprintf(r->why, sizeof r->why, "%.63s cannot be read", b->name);
-    else if (b->type == 'b')
+    else if (!op_is_of_numbers(b))
         snprintf(r->why, sizeof r->why, "%.63s %s: %zu of its %zu bytes, the first at %zu", b->name,
                  how, many, b->bytes, first);
     else {

@@ -12,6 +12,9 @@ uint64_t op_buffers_host_hash(uint64_t seed); /* of those in host memory, as the
  * off. *same: nothing differs in any bit. */
 int op_buffers_compare(op_result *r, int exact, int *same);
 
+/* Bytes that are the reference's however the step went. 0 with r->why. */
+int op_buffers_fixed(op_result *r);
+
 /* Every point was dropped: nothing may have moved since the step began, and gradients (what has a
  * tolerance) are zero. 0 with r->why. */
 int op_buffers_unmoved(op_result *r);

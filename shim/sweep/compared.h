@@ -19,6 +19,10 @@ void *op_buffers_fetch(const op_compared *b);
 /* A file of op_buffers_write; ends the process when it is not there. NULL: it is empty. */
 char *op_map_state(const char *name, size_t *bytes);
 
+static inline int op_is_of_numbers(const op_compared *b)
+{
+    return b->type == 'f' || b->type == 'd';
+}
 static inline size_t op_numbers(const op_compared *b)
 {
     return b->bytes / (b->type == 'd' ? 8 : 4);

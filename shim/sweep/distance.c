@@ -19,8 +19,9 @@ double op_distance(const void *a, const void *reference, int type, size_t n, dou
 {
     double d = 0, m = fmax(largest(reference, type, n), at_least);
     for (size_t i = 0; i < n; i++) {
-        double e = fabs(value(a, type, i) - value(reference, type, i));
-        if (isnan(e)) return e; /* nothing after it is larger */
+        double x = value(a, type, i), y = value(reference, type, i), e = fabs(x - y);
+        if (x == y || (isnan(x) && isnan(y))) continue; /* inf, too */
+        if (isnan(e)) return e;                         /* nothing after it is larger */
         if (e > d) d = e;
     }
     return d == 0 ? 0 : d / m;
@@ -28,7 +29,7 @@ double op_distance(const void *a, const void *reference, int type, size_t n, dou
 
 static int within_a_tolerance(int i)
 {
-    return op_buffers_all[i].type != 'b' && op_buffers_all[i].tolerance > 0;
+    return op_is_of_numbers(&op_buffers_all[i]) && op_buffers_all[i].tolerance > 0;
 }
 
 double op_least_of(void **reference)
@@ -68,8 +69,8 @@ double op_length_apart(void **a, void **reference)
         if (!a[i] || !reference[i] || !within_a_tolerance(i)) continue;
         for (size_t k = 0; k < op_numbers(b); k++) {
             double x = value(a[i], b->type, k), y = value(reference[i], b->type, k);
-            d += (x - y) * (x - y);
-            all += y * y;
+            if (isfinite(y)) all += y * y;
+            if (x != y && !(isnan(x) && isnan(y))) d += (x - y) * (x - y);
         }
     }
     return d == 0 ? 0 : sqrt(d / all);

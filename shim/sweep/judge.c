@@ -162,9 +162,20 @@ static void judge(op_result *r, const op_step_summary *s)
             end(r, OP_V_LEAK, why);
         }
         if (part && !op_buffers_of_part(r, 1, 0)) end(r, OP_V_DRIFT, NULL);
+        if (!part && !s->exit_code)
+            end(r, OP_V_SWALLOWED,
+                "the step failed, and the exit code that this leads to (oomproof_step) is 0");
         end(r, OP_V_REFUSED, "");
     }
     if (!oom) end(r, OP_V_SWALLOWED, "the step went on as if nothing had happened");
+    const op_step_summary *ref = &op_sweep->reference_step;
+    if (s->points != ref->points || s->trained < 0 || s->dropped < 0) {
+        snprintf(why, sizeof why,
+                 "%lld points, %lld trained and %lld dropped; without a failure %lld",
+                 (long long)s->points, (long long)s->trained, (long long)s->dropped,
+                 (long long)ref->points);
+        end(r, OP_V_DRIFT, why);
+    }
     if (s->trained + s->dropped != s->points) {
         snprintf(why, sizeof why, "%lld points trained and %lld dropped of %lld",
                  (long long)s->trained, (long long)s->dropped, (long long)s->points);
@@ -189,8 +200,8 @@ static void judge(op_result *r, const op_step_summary *s)
     }
     if (part && op_buffers_of_part(r, 0, 0)) end(r, OP_V_EXACT, "");
     if (part) end(r, s->retries ? OP_V_DRIFT : OP_V_SWALLOWED, NULL);
-    const op_step_summary *ref = &op_sweep->reference_step;
     int exact = s->splits == ref->splits && s->regrouped == ref->regrouped;
+    if (!exact && !op_buffers_fixed(r)) end(r, OP_V_DRIFT, NULL);
     if (op_buffers_compare(r, exact, &same)) end(r, OP_V_EXACT, "");
     end(r, s->retries ? OP_V_GRADIENT : OP_V_SWALLOWED, NULL);
 }

@@ -63,7 +63,7 @@ static void fetch_all(void **to)
 {
     for (int i = 0; i < op_nbuffers; i++) {
         const op_compared *b = &op_buffers_all[i];
-        to[i] = b->type != 'b' && b->tolerance > 0 ? op_buffers_fetch(b) : NULL;
+        to[i] = op_is_of_numbers(b) && b->tolerance > 0 ? op_buffers_fetch(b) : NULL;
     }
 }
 

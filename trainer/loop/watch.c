@@ -37,10 +37,10 @@ void pt_watch_state(const pt_trainer *t)
         }
     }
     if (n->nrunning) pt_probe_buffer("running", n->running, n->nrunning * sizeof(real), 1, type, 0);
-    pt_probe_buffer("optimizer.t", &t->optimizer.t, sizeof t->optimizer.t, 0, 'b', 0);
-    pt_probe_buffer("scaler", &t->scaler, sizeof t->scaler, 0, 'b', 0);
+    pt_probe_buffer("optimizer.t", &t->optimizer.t, sizeof t->optimizer.t, 0, 'x', 0);
+    pt_probe_buffer("scaler", &t->scaler, sizeof t->scaler, 0, 'x', 0);
     pt_probe_buffer("accum.state", &t->accum, sizeof t->accum, 0, 'b', 0);
-    pt_probe_buffer("step", &t->step, sizeof t->step, 0, 'b', 0);
+    pt_probe_buffer("step", &t->step, sizeof t->step, 0, 'x', 0);
     pt_probe_buffer("scores", t->left.confusion, sizeof t->left.confusion, 0, 'b', 0);
     pt_probe_buffer("checkpoint", &t->left.checkpoint, sizeof t->left.checkpoint, 0, 'b', 0);
 }
