@@ -85,7 +85,7 @@ static __attribute__((noinline)) int work(oomproof_step *s, int first)
         if (e == cudaSuccess) e = cudaMemcpy(p, scores, sizeof scores, cudaMemcpyHostToDevice);
         if (e == cudaSuccess) {
             if (cudaFree(p) != cudaSuccess) return s->failed = 1, s->exit_code = 1;
-            s->trained += s->points ? s->points : 1;
+            s->trained = s->points;
             return 0;
         }
         cudaGetLastError();
@@ -104,7 +104,7 @@ static __attribute__((noinline)) int work(oomproof_step *s, int first)
         if (is("endless")) s->splits = 1;
         if (!strncmp(how, "rounds", 6)) adds_otherwise(s);
         if (is("splits-differs")) state[3] ^= 6, s->splits = 1;
-        if (is("fewer-points")) s->points = 0, s->trained = -1;
+        if (is("fewer-points")) s->points = 0;
         if (is("differs")) state[3] ^= 6;
         if (is("prints")) printf("another line\n");
         if (e != cudaErrorMemoryAllocation) return s->failed = 1, s->exit_code = 1;
