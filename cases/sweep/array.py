@@ -8,6 +8,7 @@ in make torture some that are drawn by SEED (1) and the row's number; with SEED=
   array.py told                 what make torture tries of it
   array.py check                every pair is in the rows, and every combination in the product"""
 import itertools
+import json
 import math
 import os
 import random
@@ -23,7 +24,7 @@ SETTINGS = {
     "split": ["auto", "alternate"],
     "streams": ["eager", "lazy"],
     "convs": ["1", "2"],
-    "card": ["8GiB", "60MiB", "pressure"],  # with room, nearly full, filled by others while the step runs
+    "card": ["8GiB", "full", "pressure"],  # with room, just large enough, too small once others took of it in the step
     "fault": ["oom", "status", "sticky", "shape-nan", "budgets"],
     "part": ["step", "validate", "checkpoint"],  # what is swept
     "learning": ["plain", "sgd", "loss"],  # sgd: with onecycle, of two batches a step; loss: smoothed, weighted, under dropout
@@ -70,6 +71,24 @@ def product():
     return [row for row in rows if not pairs_of(row) & IMPOSSIBLE]
 
 
+def least_card(oomproof, train, env, place):
+    """MiB of the smallest card on which the run goes as with all memory."""
+    def retries(mib):
+        log = os.path.join(place, "log")
+        got = subprocess.run([oomproof, "run", "--device", "sim", "--sim-memory", f"{mib}MiB", "--", *train, "--log", log],
+                             env=env, check=False, capture_output=True)
+        with open(log, encoding="utf-8") as f:
+            return got.returncode != 0 or sum(b["retries"] for b in map(json.loads, f) if "batch" in b) > 0
+
+    low, high = 8, 256  # too small, large enough
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if retries(middle) else (low, middle)
+    for name in os.listdir(place):
+        os.remove(os.path.join(place, name))
+    return high
+
+
 def sweep(row, points, build):
     """points: the options that choose some of them."""
     env = dict(os.environ)
@@ -77,25 +96,27 @@ def sweep(row, points, build):
     options = {"oom": [], "status": ["--status", "--calls", "*"], "sticky": ["--sticky", "--calls", "cuda*"],
                "shape-nan": ["--kinds", "shape,nan"], "budgets": ["--budgets", "8"]}[row["fault"]]
     memory = "8GiB"
-    if row["card"] == "60MiB":
-        memory = "100MiB" if row["program"] == "pointtrain-double" else "60MiB"
-    if row["card"] == "pressure":
-        env["OOMPROOF_SIM_PRESSURE"] = "20:1GiB,60:3GiB"
     if row["streams"] == "lazy":
         env["OOMPROOF_SIM_STREAMS"] = "lazy"
     if row["fault"] != "budgets" and row["part"] != "checkpoint":  # which has few points
         options += points
     place, extra = tempfile.mkdtemp(), []
     if row["part"] == "validate":
-        extra = ["--val", "rooms:2,max=2500"]
+        # more than a step takes, so that a cache has to ask for it
+        extra = ["--val", "rooms:2,min=5000,max=6000" if row["allocator"] == "caching" else "rooms:2,max=2500"]
         options += ["--part", "validate"]
     if row["part"] == "checkpoint":
         extra = ["--checkpoint", os.path.join(place, "file"), "--checkpoint-every", "1"]
         options += ["--part", "checkpoint"] + ([] if "--calls" in options else ["--calls", "*"])
-    command = [os.path.join(build, "bin/oomproof"), "sweep", "--device", "sim", "--sim-memory", memory, *options, "--",
-               os.path.join(build, "bin", program), "train", *amp, "--data", "rooms:2,max=900", "--batch", "2", "--steps", "2",
-               "--quiet", "--norm", row["norm"], "--allocator", row["allocator"], "--split", row["split"], "--convs",
-               row["convs"], *LEARNING[row["learning"]], *extra]
+    oomproof = os.path.join(build, "bin/oomproof")
+    train = [os.path.join(build, "bin", program), "train", *amp, "--data", "rooms:2,max=900", "--batch", "2", "--steps", "2",
+             "--quiet", "--norm", row["norm"], "--allocator", row["allocator"], "--split", row["split"], "--convs",
+             row["convs"], *LEARNING[row["learning"]], *extra]
+    if row["card"] != "8GiB":
+        memory = f"{least_card(oomproof, train, env, place)}MiB"
+    if row["card"] == "pressure":
+        env["OOMPROOF_SIM_PRESSURE"] = "8:1MiB" if row["allocator"] == "caching" else "60:1MiB,200:2MiB"
+    command = [oomproof, "sweep", "--device", "sim", "--sim-memory", memory, *options, "--", *train]
     print("repeat:", " ".join(f"{k}={env[k]}" for k in ("OOMPROOF_SIM_PRESSURE", "OOMPROOF_SIM_STREAMS") if k in env),
           " ".join(command), flush=True)
     code = subprocess.run(command, env=env, check=False).returncode

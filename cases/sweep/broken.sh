@@ -53,6 +53,11 @@ BUG=loses-half
 swept 1 "FINDING state drift" ++ --once -- "$prog"
 BUG=catches-everything
 swept 1 "FINDING swallowed" ++ --status -- "$prog"
+BUG=gives-up
+swept 0 "none of the 7 out-of-memories that came once was recovered from" "7 once: refused cleanly" ++ -- "$prog"
+swept 1 "FINDING state drift" "was not recovered: exit code" "--must-recover" ++ --once --must-recover -- "$prog"
+BUG=
+swept 1 "FINDING state drift" ++ --once --must-recover -- "$prog" # what it needs to start
 BUG=nan-blind
 swept 1 "FINDING swallowed" "cudaMemcpy" "--kinds nan --point 1" ++ --nan -- "$prog"
 BUG=crash

@@ -26,6 +26,15 @@ swept 1 "FINDING state drift" "state differs, which a split does not excuse" ++ 
 swept 0 "recovered with declared loss" "0 findings" ++ --persistent -- "$prog" unmoved
 swept 0 "1 once: recovered exactly" "0 findings" ++ --once -- "$prog" endless
 swept 0 "note: oomproof_buffer: there are too many: one is not compared" ++ --once -- "$prog" many
+swept 1 "FINDING hang" "it stopped itself (SIGSTOP)" ++ --once -- "$prog" stops
+swept 0 "note: oomproof_buffer: one was given within the step: it is not compared" ++ --once -- "$prog" late
+swept 2 "--compare: \`/nonexistent' cannot be run; nothing was judged" ++ --once --compare /nonexistent -- "$prog" right
+swept 0 "no call of it can have the fault shape: none was tried" ++ --kinds oom,shape -- "$prog" right
+swept 0 "--resume $dir/none: nothing is there: the sweep begins anew" ++ --resume "$dir/none" -- "$prog" right
+swept 0 "no buffer was compared" ++ -- "$prog" bare
+swept 0 "1 runs lost points, and their gradient was not compared" ++ --persistent -- "$prog" lost-unsaid
+rm -f "$dir/runs"
+swept 1 "does not go the same way each time" "NOT PROVED COMPLETE" ++ --once -- "$prog" third "$dir/runs"
 # the way to the fault, at the finding
 swept 1 "  stack: work (sweep_subject) < main (sweep_subject)" ++ --once --junit "$dir/junit" -- "$prog" off
 grep -q "stack: work (sweep_subject) &#60; main (sweep_subject)" "$dir/junit" || { echo "no stack in the JUnit:"; cat "$dir/junit"; bad=1; }

@@ -119,7 +119,7 @@ def add_sweep(path, text, into):
     elif not sweep.get("proof"):
         into.note(f"{path}: the sweep is not proved complete: it was stopped, or was of a part of the points")
     for same in into.sweeps:  # shards of one sweep have the same points
-        if "command" in sweep and all(same.get(k) == sweep.get(k) for k in ("fault_points", "sites", "command", "options")):
+        if "command" in sweep and all(same.get(k) == sweep.get(k) for k in ("fault_points", "sites", "command", "options", "modes", "kinds")):
             known = {checks.key(r) for r in same["results"]}
             same["results"] += [r for r in sweep.get("results", []) if checks.key(r) not in known]
             same["findings"] += [r for r in sweep.get("findings", []) if checks.key(r) not in known]

@@ -63,6 +63,7 @@ void op_again_options(char *out, size_t room, const op_sweep_options *o)
     option(&t, "--calls", o->calls);
     option(&t, "--site", o->site);
     option(&t, "--compare", o->compare);
+    if (o->must_recover) put_word(&t, "--must-recover");
     for (int k = 0; k < OP_FAULTS; k++)
         if (o->kinds >> k & 1) {
             size_t n = strlen(kinds);

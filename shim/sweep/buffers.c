@@ -46,10 +46,7 @@ API void op_buffer(const char *name, const void *p, size_t bytes, int on_device,
         return;
     }
     if (op_sweep->marked && op_sweep_in_step()) { /* what it was at the beginning is not known */
-        static int told;
-        if (!told++)
-            fprintf(stderr, "oomproof: the buffer %s was given within the step: not compared\n",
-                    name);
+        op_sweep_note("oomproof_buffer", "one was given within the step: it is not compared");
         return;
     }
     op_compared *b = &op_buffers_all[op_nbuffers++];
@@ -91,6 +88,11 @@ uint64_t op_buffers_write(const char *name)
         _exit(7);
     }
     return h;
+}
+
+int op_buffers_count(void)
+{
+    return op_nbuffers;
 }
 
 uint64_t op_buffers_hash(void)

@@ -6,6 +6,7 @@
 /* Into a file of the sweep's folder, one after the other; their hash. */
 uint64_t op_buffers_write(const char *name);
 uint64_t op_buffers_hash(void);
+int op_buffers_count(void);
 uint64_t op_buffers_host_hash(uint64_t seed); /* of those in host memory, as they are now */
 
 /* Against the reference's end. exact: every bit. Notes the worst in r; 0 with r->why when one is

@@ -4,6 +4,7 @@
 #include "sweep.h"
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -29,7 +30,7 @@ static void note_end(int k, int status)
 {
     op_result *r = child[k].run;
     r->status = status;
-    if (WIFSIGNALED(status)) {
+    if (WIFSIGNALED(status) && r->verdict != OP_V_HANG) {
         r->verdict = OP_V_CRASH;
         snprintf(r->why, sizeof r->why, "signal %d (%s)", WTERMSIG(status),
                  strsignal(WTERMSIG(status)));
@@ -45,30 +46,38 @@ static int has_ended(int k, int options)
     while ((got = waitpid(child[k].pid, &status, options)) < 0 && errno == EINTR) {
     }
     if (got == 0) return 0;
+    if (got > 0 && WIFSTOPPED(status)) { /* SIGTSTP: all of us, from a terminal */
+        if (WSTOPSIG(status) != SIGSTOP) return 0;
+        child[k].run->verdict = OP_V_HANG;
+        snprintf(child[k].run->why, sizeof child[k].run->why, "it stopped itself (SIGSTOP)");
+        kill(child[k].pid, SIGKILL);
+        return 0;
+    }
     note_end(k, status);
     return 1;
 }
 
-/* Until one of them ends, whichever: those of the program itself are none of ours, so by their own
- * descriptors; where there are none, the one that began first. */
+/* Until one of them ends, whichever, or for a second, since one that is stopped tells nobody: those
+ * of the program itself are none of ours, so by their own descriptors; where there are none, the
+ * one that began first. */
 static void wait_for_one(void)
 {
     struct pollfd ended[MOST];
     int n = 0, lost = 0;
     for (int k = children; k--;)
-        if (has_ended(k, WNOHANG)) return;
+        if (has_ended(k, WNOHANG | WUNTRACED)) return;
     for (; n < children; n++) {
         ended[n] =
             (struct pollfd){.fd = (int)syscall(SYS_pidfd_open, child[n].pid, 0), .events = POLLIN};
         lost |= ended[n].fd < 0;
     }
-    while (!lost && poll(ended, (nfds_t)n, -1) < 0 && errno == EINTR) {
+    while (!lost && poll(ended, (nfds_t)n, 1000) < 0 && errno == EINTR) {
     }
     for (int k = 0; k < n; k++)
         if (ended[k].fd >= 0) close(ended[k].fd);
     for (int k = children; k-- && !lost;)
-        if (has_ended(k, WNOHANG)) return;
-    has_ended(0, 0);
+        if (has_ended(k, WNOHANG | WUNTRACED)) return;
+    if (lost) has_ended(0, 0);
 }
 
 void op_children_wait(int at_most)

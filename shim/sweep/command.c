@@ -124,7 +124,10 @@ static int proved(op_sweep_file *s, const op_sweep_options *o)
     const op_result *r = op_run_one(s, o, &at, s->npoints, OP_ONCE, (op_fault)kind);
     int quiet = r && !op_stopped && r->verdict == OP_V_UNFIRED && r->passed;
     if (!quiet && !op_stopped && r && r->verdict == OP_V_UNFIRED)
-        fprintf(stderr, "oomproof: the run after the last point ended before the step did\n");
+        fprintf(stderr,
+                "oomproof: the run after the last point did not come to the step's end by the "
+                "same points, memory and buffers as the first: the program does not go the "
+                "same way each time\n");
     s->nresults = n;
     return quiet && !s->unforked;
 }
@@ -234,19 +237,22 @@ int op_sweep_command(int argc, char **argv)
     int code = op_sweep_read_options(argc, argv, &o);
     if (code) return code < 0 ? 0 : code;
     op_stop_watch();
+    const int there = o.keep && access(o.keep, F_OK) == 0;
     if (!o.keep && !op_scratch("sweep", folder)) return 7;
     if (o.keep && ((mkdir(o.keep, 0700) != 0 && errno != EEXIST) ||
                    !(kept = realpath(o.keep, NULL)) || strlen(kept) >= sizeof folder)) {
         fprintf(stderr, "oomproof: error: %s: %s\n", o.keep, strerror(errno));
         return 2;
     }
+    if (o.resume && o.keep && !there)
+        fprintf(stderr, "oomproof: --resume %s: nothing is there: the sweep begins anew\n", o.keep);
     if (kept) strcpy(folder, kept);
     free(kept);
     errno = 0;
     snprintf(at.shared, sizeof at.shared, "%s/sweep", folder);
     snprintf(at.stats, sizeof at.stats, "%s/stats", folder);
     op_sweep_file *s = fresh(at.shared, o.resume);
-    op_stats *stats = share(at.stats, sizeof *stats);
+    op_stats *stats = s == MAP_FAILED ? MAP_FAILED : share(at.stats, sizeof *stats);
     if (s == MAP_FAILED || stats == MAP_FAILED || !op_loader_root(at.root, sizeof at.root)) {
         fprintf(stderr, "oomproof: error: %s: %s\n", at.shared,
                 errno ? strerror(errno) : "the folder of oomproof is not found");
@@ -309,6 +315,18 @@ int op_sweep_command(int argc, char **argv)
             if (!o.fork && code == 0) op_runs(s, &o, &at, 0, s->npoints);
         }
         if (s->full && code == 0) code = too_many();
+    }
+    if (op_compare_failed) {
+        fprintf(stderr, "oomproof: error: --compare: `%s' cannot be run; nothing was judged\n",
+                o.compare);
+        code = 2;
+    }
+    if (op_output_lost) {
+        fprintf(stderr,
+                "oomproof: error: %s: no room for what the runs print; give --keep a folder "
+                "with some, or TMPDIR\n",
+                folder);
+        code = 7;
     }
     if (code == 0) {
         t.fork = o.fork && !o.point && !o.budget;

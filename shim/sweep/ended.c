@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,6 +30,15 @@ static int equal(const char *a, const char *b)
     return x == y;
 }
 
+int op_compare_failed, op_output_lost;
+
+/* Whether what runs print had room: else it is not whole. */
+static int has_room(const op_sweep_file *s)
+{
+    struct statvfs v;
+    return statvfs(s->folder, &v) != 0 || v.f_bavail * v.f_frsize > 0;
+}
+
 /* All of what the run printed: before its fault, where it was one with the walker, and after. */
 static int printed_the_same(const op_sweep_file *s, const op_sweep_options *o, const op_result *r,
                             const char *way)
@@ -42,7 +52,10 @@ static int printed_the_same(const op_sweep_file *s, const op_sweep_options *o, c
     if (!to) return 0;
     copy(to, before, r->out_at > 0 ? r->out_at : 0);
     copy(to, own, INT64_MAX);
-    if (fclose(to) != 0) return 0;
+    if (fclose(to) != 0 || !has_room(s)) {
+        op_output_lost = 1;
+        return 0;
+    }
     if (!o->compare) return equal(wanted, got);
     fflush(NULL);
     pid_t pid = fork();
@@ -53,7 +66,10 @@ static int printed_the_same(const op_sweep_file *s, const op_sweep_options *o, c
         _exit(127);
     }
     int status = 1;
-    return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+    if (pid < 0 || waitpid(pid, &status, 0) != pid) return 0;
+    if (WIFEXITED(status) && (WEXITSTATUS(status) == 126 || WEXITSTATUS(status) == 127))
+        op_compare_failed = 1;
+    return status == 0;
 }
 
 /* A line of the program's own, after its fault. */
@@ -114,7 +130,13 @@ void op_judge_ended(op_sweep_file *s, const op_sweep_options *o, op_result *r, i
         return;
     }
     r->closed = 1;
-    if (WEXITSTATUS(status)) {
+    if (WEXITSTATUS(status) && o->must_recover && r->fault == OP_FAULT_OOM && r->mode == OP_ONCE &&
+        r->second < 0) {
+        r->verdict = OP_V_DRIFT;
+        snprintf(r->why, sizeof r->why,
+                 "a transient out-of-memory was not recovered: exit code %d (--must-recover)",
+                 WEXITSTATUS(status));
+    } else if (WEXITSTATUS(status)) {
         r->verdict = OP_V_REFUSED;
         snprintf(r->why, sizeof r->why, "exit code %d", WEXITSTATUS(status));
     } else if (r->verdict == OP_V_EXACT && !printed_the_same(s, o, r, way)) {

@@ -8,4 +8,8 @@
 void op_judge_ended(op_sweep_file *s, const op_sweep_options *o, op_result *r, int status,
                     const char *way);
 
+/* The command of --compare could not be run: what was judged by it is not to be trusted. */
+extern int op_compare_failed;
+extern int op_output_lost; /* what a run printed found no room: the same */
+
 #endif

@@ -44,6 +44,9 @@ const char op_sweep_help[] =
     "CMD WANTED\n"
     "                   GOT, two files (they must be equal; not compared of a program that marks "
     "steps)\n"
+    "  --must-recover   of a program that marks no steps: to end at an out-of-memory that comes "
+    "once "
+    "is a finding\n"
     "  --keep-going     all points, whatever is found (so it is); --max-findings N: no more after "
     "N\n"
     "  --jobs N         runs at a time (processors; on a card 1)\n"
@@ -146,7 +149,7 @@ static int calls_are_there(const op_sweep_options *o)
     return 0;
 }
 
-enum { O_PART = 900, O_THEN, O_FAULT = 1000, O_MODE = 1100 };
+enum { O_PART = 900, O_THEN, O_RECOVER, O_FAULT = 1000, O_MODE = 1100 };
 int op_sweep_read_options(int argc, char **argv, op_sweep_options *o)
 {
     static const struct option table[] = {{"device", 1, 0, 'd'},
@@ -163,6 +166,7 @@ int op_sweep_read_options(int argc, char **argv, op_sweep_options *o)
                                           {"kinds", 1, 0, 'i'},
                                           {"site", 1, 0, 'g'},
                                           {"compare", 1, 0, 'C'},
+                                          {"must-recover", 0, 0, O_RECOVER},
                                           {"keep-going", 0, 0, 'G'},
                                           {"max-findings", 1, 0, 'M'},
                                           {"pairs", 0, 0, 'p'},
@@ -225,6 +229,7 @@ int op_sweep_read_options(int argc, char **argv, op_sweep_options *o)
             break;
         case 'g': o->site = optarg; break;
         case 'C': o->compare = optarg; break;
+        case O_RECOVER: o->must_recover = 1; break;
         case 'G': o->most_findings = 0; break;
         case 'M':
             if (!whole("max-findings", optarg, 1, 1 << 30, &o->most_findings)) return 2;

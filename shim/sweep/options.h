@@ -11,6 +11,7 @@ typedef struct op_sweep_options {
     int mode_of[OP_FAULTS]; /* bits of each kind's modes */
     int most_findings;      /* 0: all */
     int budgets, by_site, sample, resume;
+    int must_recover;      /* no marks: to end at an out-of-memory that came once is a finding */
     uint64_t budget, seed; /* budget 0: none */
     char **command;
 } op_sweep_options;

@@ -33,6 +33,11 @@ static struct {
 
 __attribute__((weak)) void __gcov_dump(void);
 
+int op_sweep_points_passed(void)
+{
+    return S.passed < OP_POINTS ? S.passed : OP_POINTS;
+}
+
 op_result *op_sweep_result(void)
 {
     return S.mine;
@@ -267,7 +272,12 @@ static int note_threads(void)
 
 static void note_point(int i, int kinds, const op_call *c)
 {
-    if (i >= OP_POINTS) return;
+    if (i >= OP_POINTS) {
+        op_sweep_note("oomproof sweep",
+                      "there are more than 16384 fault points: the later ones are "
+                      "not tried; mark a shorter step, or take fewer --calls");
+        return;
+    }
     op_point *p = &op_sweep->point[i];
     snprintf(p->site, sizeof p->site, "%s", c->site ? c->site : "");
     snprintf(p->phase, sizeof p->phase, "%s", c->phase ? c->phase : "");
@@ -322,6 +332,7 @@ static int at_point(const op_call *c)
     case OP_WALKER:
         if (S.depth >= (op_sweep->pairs ? 2 : 1)) return 0;
         if (S.depth == 0) {
+            if (i >= OP_POINTS) return 0;
             op_sweep->walked = i + 1;
             if (i % op_sweep->shards != op_sweep->shard) return 0;
         }

@@ -125,6 +125,7 @@ typedef struct op_sweep_file {
     uint64_t begin_live, peak_live; /* of the step */
     op_step_summary reference_step;
     op_rounding rounding;
+    int compared; /* buffers */
     int reference_ended;
     op_point point[OP_POINTS];
     /* written by the walker and its children */
@@ -183,6 +184,7 @@ void op_sweep_calm(void);         /* no more faults in this process */
 int op_sweep_failed_a_free(void); /* a fault of this process was at a call that frees */
 void op_sweep_wait_all(void);     /* for the children of this process */
 void op_sweep_forget_points(void);
+int op_sweep_points_passed(void); /* by this process, at most OP_POINTS */
 /* ---- place.c: where this process writes what it would else write over (oomproof_folder) ---- */
 void op_sweep_own_place(const op_result *r); /* a copy of its parent's, for the run of r */
 void op_sweep_own_files(const op_result *r, const op_result *parent);

@@ -93,6 +93,30 @@ void op_print_tally(FILE *f, const op_sweep_file *s, const op_tally *t)
     for (int v = 0; v < OP_VERDICT_COUNT; v++)
         if (op_verdict_finding[v] && runs_with(t, (op_verdict)v))
             fprintf(f, "%s: %s\n", op_verdict_text[v], op_verdict_means[v]);
+    for (int k = 0; k < OP_FAULTS; k++) {
+        int n = 0;
+        for (int i = 0; i < s->npoints; i++) n += s->point[i].kinds >> k & 1;
+        if (s->modes[k] && !n)
+            fprintf(f, "oomproof: no call of it can have the fault %s: none was tried\n",
+                    op_fault_text[k]);
+    }
+    int unknown = 0;
+    for (int i = 0; i < s->nresults; i++)
+        unknown += s->result[i].verdict == OP_V_DECLARED && *s->result[i].why;
+    if (unknown)
+        fprintf(
+            f,
+            "oomproof: %d runs lost points, and their gradient was not compared: the program does "
+            "not say how, or could not (oomproof_reference)\n",
+            unknown);
+    const int *once = t->verdict[OP_FAULT_OOM][OP_ONCE];
+    if (s->marked && s->compared == 0)
+        fputs("oomproof: no buffer was compared: the program gave none (oomproof_buffer)\n", f);
+    if (!s->marked && once[OP_V_REFUSED] && !once[OP_V_EXACT] && !once[OP_V_DECLARED])
+        fprintf(f,
+                "oomproof: none of the %d out-of-memories that came once was recovered from: the "
+                "program ends at each (--must-recover makes that a finding)\n",
+                once[OP_V_REFUSED]);
     for (int k = 0; k < OP_FAULTS; k++)
         for (int m = 0; m < OP_MODES; m++)
             for (int v = 0; v < OP_VERDICT_COUNT; v++)
