@@ -111,6 +111,10 @@ oomproof_mutant(halo-off-by-one INVARIANT 1
   FILES trainer/recovery/split.c SUITE gradient PRECISION double
   PASS smaller_gather_chunks_give_the_same_gradient
   FAIL splitting_in_space_with_the_halo_gives_the_unsplit_gradient)
+oomproof_mutant(dropout-redrawn INVARIANT 1
+  WHAT "each try draws its dropout anew"
+  FILES trainer/loop/trainer.c SUITE learning PRECISION float
+  FAIL a_retry_draws_the_same_dropout_in_every_bit_and_the_next_step_another)
 oomproof_mutant(redrawn-on-retry INVARIANT 1
   WHAT "each try draws its augmentation anew"
   FILES trainer/loop/trainer.c SUITE everyalloc PRECISION float
