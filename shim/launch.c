@@ -3,6 +3,7 @@
 #include "launch.h"
 #include "scratch.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -34,6 +35,15 @@ int op_usage_value(char *const *argv)
 const char *op_output_named(const char *path)
 {
     return strcmp(path, "-") ? path : "/dev/stdout";
+}
+
+FILE *op_output_open(const char *path, const char *mode)
+{
+    int fd = !strcmp(path, "/dev/stdout") ? 1 : !strcmp(path, "/dev/stderr") ? 2 : -1;
+    if (fd < 0) return fopen(path, mode);
+    fflush(fd == 1 ? stdout : stderr);
+    fd = fcntl(fd, F_DUPFD_CLOEXEC, 3); /* its offset is that of whoever writes to it, too */
+    return fd < 0 ? NULL : fdopen(fd, "w");
 }
 
 void op_exec(char *const *command)

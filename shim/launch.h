@@ -2,6 +2,7 @@
 #ifndef OP_LAUNCH_H
 #define OP_LAUNCH_H
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 /* sim, gpu or auto -> 1 for the simulated device, 0 for NVIDIA's libraries, -1 for another word */
@@ -35,6 +36,8 @@ enum { OP_NOT_STARTED = 127 }; /* exit code, as a shell's */
 int op_usage_value(char *const *argv);
 /* "-" is standard output. */
 const char *op_output_named(const char *path);
+/* As fopen; of /dev/stdout and /dev/stderr what is open there, wherever it has come to. */
+FILE *op_output_open(const char *path, const char *mode);
 
 int op_record_command(int argc, char **argv);
 int op_import_command(int argc, char **argv);

@@ -73,12 +73,13 @@ static int some_unseen(const op_stats *s)
                 "intercepted. Build it with nvcc -cudart shared\n",
                 of_static);
     if (used)
-        fprintf(stderr,
-                "oomproof: of %d program(s) that ran no CUDA call was seen, though they used the "
-                "device: they look its functions up by handle (dlsym, ctypes), or the library that "
-                "makes the calls was loaded with RTLD_DEEPBIND; link it, or load it without that "
-                "flag\n",
-                used);
+        fprintf(
+            stderr,
+            "oomproof: of %d program(s) that ran no CUDA call was seen, though they used the "
+            "device: they look its functions up by handle (dlsym, ctypes), or the library that "
+            "makes the calls was loaded with RTLD_DEEPBIND or dlmopen; link it, or load it by a "
+            "plain dlopen\n",
+            used);
     return of_static || used ? 4 : 0;
 }
 
@@ -99,11 +100,15 @@ int op_nothing_seen(const op_stats *s, const char *command, int seen, int rules,
         say("no CUDA call was seen before the command failed; if it made any, they were looked up "
             "by handle or come from a library that was loaded with RTLD_DEEPBIND; `oomproof "
             "doctor` says more");
-    else if (loaded)
+    else if (loaded && unseen(s, OP_I_USED))
         say("libcudart was loaded, but none of its calls was seen: they are looked up by handle "
-            "(dlsym, ctypes) or the library that makes them was loaded with RTLD_DEEPBIND; link "
-            "it, or load it without that flag");
-    else if (has_code)
+            "(dlsym, ctypes), or the library that makes them was loaded with RTLD_DEEPBIND or "
+            "dlmopen; link it, or load it by a plain dlopen");
+    else if (loaded) {
+        say("libcudart was loaded, but no call that can be failed was made, and no device memory "
+            "was taken: there was nothing to intercept");
+        return rules ? 4 : 0;
+    } else if (has_code)
         say("the program has CUDA code, but no CUDA call was seen: it made none, or looks them up "
             "where they cannot be intercepted; `oomproof doctor` says more");
     else {

@@ -278,7 +278,7 @@ static int poison(parser *x, op_rule *r, char *in, const char *at)
     r->infinite = *w == 'i';
     while ((w = strtok_r(NULL, ", ", &save)))
         if (!strcmp(w, "type=f32") || !strcmp(w, "type=f64"))
-            r->f64 = w[6] == '6';
+            r->f64 = w[6] == '6' ? 1 : -1;
         else if (!(!strncmp(w, "arg=", 4) && small_number(w + 4, &r->arg)) &&
                  !(!strncmp(w, "count=", 6) && small_number(w + 6, &r->count) && r->count))
             return fail(x, at, form, op_nearest(w, more));
@@ -391,6 +391,8 @@ static int reachable(parser *x, op_rule *r, const char *start)
                         "this function is not intercepted as a fault point (`oomproof calls` lists "
                         "those that are)",
                         NULL);
+    if (strchr(r->call, '=') || !*r->call || *r->call == '-')
+        return fail(x, start, "a rule begins with the name of a call, or * for any", NULL);
     return fail(x, start, "no intercepted call has this name", op_nearest_call(r->call));
 }
 

@@ -79,7 +79,10 @@ int op_poison_area(const op_rule *r, op_area a, int on_host, cudaStream_t stream
 {
     double d = r->infinite ? INFINITY : NAN;
     float f = (float)d;
-    size_t size = r->f64 ? sizeof d : sizeof f, count = (size_t)r->count;
+    size_t count = (size_t)r->count;
+    /* not said: doubles, where the result is as many of them */
+    const int wide = r->f64 > 0 || (r->f64 == 0 && op_area_bytes(a) == count * sizeof d);
+    const size_t size = wide ? sizeof d : sizeof f;
     size_t room = a.width / size * a.rows * a.slices;
     if (result) return nothing(r, "the call itself returned %d", result);
     if (!room)
@@ -96,7 +99,7 @@ int op_poison_area(const op_rule *r, op_area a, int on_host, cudaStream_t stream
     char *values = malloc(count * size);
     if (!values) return nothing(r, "no memory for %zu values", count);
     for (size_t i = 0; i < count; i++)
-        memcpy(values + i * size, r->f64 ? (void *)&d : (void *)&f, size);
+        memcpy(values + i * size, wide ? (void *)&d : (void *)&f, size);
     /* another stream may be captured, in a mode that forbids what we do */
     enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
     int before = op_error_before();
@@ -122,7 +125,7 @@ static int peek(void *to, const void *from, size_t n)
 int op_poison_argument(const op_rule *r, void **values, cudaStream_t stream, int result)
 {
     void *value, *p = NULL;
-    size_t n = (size_t)r->count * (r->f64 ? 8 : 4);
+    size_t n = (size_t)r->count * (r->f64 > 0 ? 8 : 4);
     if (result) return nothing(r, "the call itself returned %d", result);
     if (values && peek(&value, values + r->arg, sizeof value) && peek(&p, value, sizeof p) &&
         op_is_live(p, n))

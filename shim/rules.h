@@ -45,7 +45,7 @@ typedef struct op_rule {
     char field[8];                 /* shape: m n k lda ldb ldc, or n c h w */
     char base[8];                  /* shape: "" a number, else m n k */
     long value;                    /* shape: number or offset; delay: ms */
-    int infinite, arg, count, f64; /* poison */
+    int infinite, arg, count, f64; /* poison; f64: 0 not said, 1, or -1 for f32 */
     int told;                      /* that it could not do what it says */
     unsigned said;                 /* bit of each selector, in the parser's order */
 } op_rule;

@@ -157,7 +157,7 @@ static int closing(const op_stats *s, const options *o, int failed)
 static int write_json(const op_stats *s, const options *o, int code)
 {
     totals t = total(s, o->nrules);
-    FILE *f = fopen(o->json, op_output_stays(o->json) ? "we" : "ae");
+    FILE *f = op_output_open(o->json, op_output_stays(o->json) ? "we" : "ae");
     if (f) {
         fprintf(
             f,

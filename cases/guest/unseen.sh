@@ -32,6 +32,22 @@ expect 5 "before the command failed" sim -- sh -c "'$any' early; kill -9 \$\$"
 expect 4 "looked up by handle" sim -- "$any" handle
 expect 0 "2 calls intercepted" sim -- "$any" one
 
+# in a namespace of its own, where nothing of ours is; and a program that leaves the device alone
+cat >"$d/far.c" <<'E'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+int main(int n, char **words) {
+    void *p, *h = dlmopen(LM_ID_NEWLM, words[n - 1], RTLD_NOW);
+    int (*get)(void **, unsigned long) = h ? (int (*)(void **, unsigned long))dlsym(h, "cudaMalloc") : 0;
+    return !get || get(&p, 1 << 20);
+}
+E
+cc -o "$d/far" "$d/far.c" || exit 7
+expect 4 "RTLD_DEEPBIND or dlmopen" sim -- "$d/far" libcudart.so.13
+expect 4 "RTLD_DEEPBIND or dlmopen" sim -- sh -c "'$any' one; '$d/far' libcudart.so.13"
+expect 0 "there was nothing to intercept" sim -- "$bin/pointtrain" --help
+expect 0 "2 calls intercepted" sim -- sh -c "'$any' one; '$bin/pointtrain' --help"
+
 # what doctor can tell of the libraries: one with a runtime of its own, one that prefers its own functions
 uses='int plugin(void);\nint main(void) { return plugin() != 35; }\n'
 own='int cudaMalloc(void **p, unsigned long n) { return p && n == 9 ? 35 : 1; }

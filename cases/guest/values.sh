@@ -56,6 +56,29 @@ expect 0 "matched 2, fired 2" sim --faults 'cudaLaunchKernel kernel=*bravo* -> o
 sim --trace "$d/k" -- "$1/cases/guest_rude" loads "$a" "$b" >"$out" 2>&1
 [ "$("$bin/oomproof" trace "$d/k" --csv | sed -n 's/.*cudaLaunch.*,_Z5\(.*\)Pf$/\1/p' | tr '\n' ' ')" = "alpha bravo " ] ||
     { "$bin/oomproof" trace "$d/k"; bad=1; }
+expect 2 "a rule begins with the name of a call, or * for any" sim --faults 'nth=1 -> oom' -- "$values" whole
+expect 2 "a rule begins with the name of a call, or * for any" sim --faults '-> oom' -- "$values" whole
+# a command that fails hides no rule that never fired
+expect 3 "matched" sim --faults 'cudaMalloc nth=99 -> oom' -- sh -c "'$values' whole; exit 1"
+# a value of 8 bytes is a double where nothing else is said
+cat >"$d/double.c" <<'E'
+#include <math.h>
+#include <string.h>
+int cudaMalloc(void **p, unsigned long n);
+int cudaMemcpy(void *to, const void *from, unsigned long n, int kind);
+int main(int n, char **words) {
+    double x = 3.25, y = 0;
+    void *p;
+    if (cudaMalloc(&p, 8) || cudaMemcpy(p, &x, 8, 1) || cudaMemcpy(&y, p, 8, 2)) return 2;
+    return n > 1 && !strcmp(words[1], "float") ? isnan(y) || y == 3.25 : !isnan(y);
+}
+E
+cc -o "$d/double" "$d/double.c" -L"$1/sim" -l:libcudart.so.13 -lm || exit 7
+expect 0 "fired 1" sim --faults 'cudaMemcpy kind=d2h -> poison(nan)' -- "$d/double"
+expect 0 "fired 1" sim --faults 'cudaMemcpy kind=d2h -> poison(nan, type=f32)' -- "$d/double" float
+# to where standard output has come, and on from there
+{ sim --json - -- "$values" whole; echo after; } >"$d/both" 2>/dev/null
+{ grep -q '^{"exit":0' "$d/both" && tail -1 "$d/both" | grep -qx after; } || { echo "--json -:"; cat "$d/both"; bad=1; }
 # rules that were asked for and are none; how they may be written
 printf '# only this\n' >"$d/none"
 : >"$d/empty"
