@@ -30,7 +30,11 @@ static CUresult failed(const op_rule *r)
 
 #define DRIVER_PASS(name, arguments, kind)                        \
     if (OP_IS_WITHIN()) return REAL_DRIVER(name, kind) arguments; \
-    if (OP_READ(op_sticky)) return (CUresult)OP_READ(op_sticky);  \
+    if (OP_READ(op_sticky)) {                                     \
+        const CUresult dead_ = (CUresult)OP_READ(op_sticky);      \
+        op_count(OP_ID_##name);                                   \
+        return TRACED(name, dead_, 0, 0, NULL, 0);                \
+    }                                                             \
     OP_WITHIN;
 
 /* What a row may say after its key, else 0. */

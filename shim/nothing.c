@@ -48,8 +48,9 @@ static int not_preloaded(const char *command, int rules)
     struct stat st;
     int found = op_program(command, path, sizeof path);
     if (found && op_device_code(path)) {
-        say("the command carries CUDA code, but is linked statically or set-user-id: nothing can "
-            "be preloaded; link it dynamically, or run a copy without that bit");
+        say("the command carries CUDA code, but nothing was preloaded: it could not be loaded (a "
+            "library is missing), or is linked statically or set-user-id; link it dynamically, or "
+            "run a copy without that bit");
         return 4;
     }
     if (found && stat(path, &st) == 0 && st.st_mode & (S_ISUID | S_ISGID)) {

@@ -114,6 +114,8 @@ static inline void oomproof_observe(void (*fn)(const char *call, uint64_t nth, v
     if (op_observe) op_observe(fn, user);
 }
 
+/* From other languages, by dlsym: the names are those of the op_ functions above. */
+
 /* ---- what `oomproof sweep` judges by ----
  * A program that calls these is held, after each fault, against its run that never failed: see
  * oomproof(1). Without the shim, and outside of a sweep, they do nothing. */

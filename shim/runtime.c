@@ -192,7 +192,7 @@ API void __cudaRegisterFunction(void **handle, const char *host, char *fun, cons
 
 API cudaError_t cudaGetLastError(void)
 {
-    PASS(cudaGetLastError, (), (cudaError_t)OP_READ(op_sticky));
+    PASS_UNTOLD(cudaGetLastError, (), (cudaError_t)OP_READ(op_sticky));
     cudaError_t e = REAL(cudaGetLastError)();
     if (overlay) e = overlay;
     overlay = cudaSuccess;
@@ -201,14 +201,14 @@ API cudaError_t cudaGetLastError(void)
 
 API cudaError_t cudaPeekAtLastError(void)
 {
-    PASS(cudaPeekAtLastError, (), (cudaError_t)OP_READ(op_sticky));
+    PASS_UNTOLD(cudaPeekAtLastError, (), (cudaError_t)OP_READ(op_sticky));
     return overlay ? overlay : REAL(cudaPeekAtLastError)();
 }
 
 /* A budgeted card is a smaller one. Over the budget, nothing is free: that is no error. */
 API cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
 {
-    PASS(cudaMemGetInfo, (free_bytes, total), (cudaError_t)OP_READ(op_sticky));
+    PASS_UNTOLD(cudaMemGetInfo, (free_bytes, total), (cudaError_t)OP_READ(op_sticky));
     cudaError_t e = real(REAL(cudaMemGetInfo)(free_bytes, total));
     uint64_t budget = 0, live;
     if (e == cudaSuccess && op_budget(&budget, &live)) {

@@ -14,10 +14,15 @@ static inline int op_is_sticky(int code)
 }
 
 /* The call is passed on: it comes from within another, or the context is dead. */
-#define PASS(name, arguments, dead)                  \
+#define PASS_IF(name, arguments, is_dead, as_dead)   \
     if (OP_IS_WITHIN()) return REAL(name) arguments; \
-    if (OP_READ(op_sticky)) return dead;             \
+    if (is_dead) return as_dead;                     \
     OP_WITHIN
+/* The same of a call that is none of the table's. */
+#define PASS_UNTOLD(name, arguments, dead) PASS_IF(name, arguments, OP_READ(op_sticky), dead)
+#define PASS(name, arguments, dead)              \
+    PASS_IF(name, arguments, OP_READ(op_sticky), \
+            (op_count(OP_ID_##name), TRACED(name, dead, 0, 0, NULL, 0)))
 
 /* The call is over: an event of the trace, and the result. */
 #define TRACED(name, outcome, number, bytes, stream, injected) \

@@ -69,6 +69,7 @@ int cudaMemcpy(void *to, const void *from, unsigned long n, int kind);
 int main(int n, char **words) {
     double x = 3.25, y = 0;
     void *p;
+    for (int i = 0; n > 1 && !strcmp(words[1], "sticky") && i < 4; i++) cudaMalloc(&p, 8);
     if (cudaMalloc(&p, 8) || cudaMemcpy(p, &x, 8, 1) || cudaMemcpy(&y, p, 8, 2)) return 2;
     return n > 1 && !strcmp(words[1], "float") ? isnan(y) || y == 3.25 : !isnan(y);
 }
@@ -76,6 +77,9 @@ E
 cc -o "$d/double" "$d/double.c" -L"$1/sim" -l:libcudart.so.13 -lm || exit 7
 expect 0 "fired 1" sim --faults 'cudaMemcpy kind=d2h -> poison(nan)' -- "$d/double"
 expect 0 "fired 1" sim --faults 'cudaMemcpy kind=d2h -> poison(nan, type=f32)' -- "$d/double" float
+# calls that return the code of a context that is dead are events as well
+expect 2 "5 calls intercepted" sim --trace "$d/t" --faults 'cudaMalloc nth=2 -> error(cudaErrorIllegalAddress)' -- "$d/double" sticky
+[ "$("$bin/oomproof" trace "$d/t" --csv | grep -c ',cudaMalloc,.*,700,')" -eq 4 ] || { "$bin/oomproof" trace "$d/t" --csv; bad=1; }
 # to where standard output has come, and on from there
 { sim --json - -- "$values" whole; echo after; } >"$d/both" 2>/dev/null
 { grep -q '^{"exit":0' "$d/both" && tail -1 "$d/both" | grep -qx after; } || { echo "--json -:"; cat "$d/both"; bad=1; }
