@@ -96,7 +96,8 @@ static int put(const char *path, op_writer *fn, const op_sweep_file *s, const op
     char target[PATH_MAX], aside[PATH_MAX + 16];
     struct stat st;
     if (!op_output_stays(path))
-        return filled(op_output_open(path, handed(path) ? "ae" : "we"), fn, s, t) ? cannot(path) : 0;
+        return filled(op_output_open(path, handed(path) ? "ae" : "we"), fn, s, t) ? cannot(path)
+                                                                                  : 0;
     if (place(path, target) <= 0) return cannot(path);
     snprintf(aside, sizeof aside, "%s.XXXXXX", target);
     int fd = mkostemp(aside, O_CLOEXEC);
