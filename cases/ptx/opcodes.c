@@ -256,6 +256,13 @@ START_TEST(rare_instructions_follow_their_definition)
         {"{.reg.b64 q; .reg .pred p; setp.eq.u32 p, %r2, 5; ld.global.L2::128B.u64 q, [%rd7];\n"
          "@p ld.global.L1::no_allocate.L2::256B.u64 q, [%rd7]; mov.u64 %rd1, q;}",
          5, 0, 0xdead},
+        /* the second result takes the place of what both are made from */
+        {U32("{.reg .pred p, q; setp.ne.u32 q, %r3, 0; setp.lt.xor.u32 p|q, %r2, 5, q;\n"
+             "selp.u32 %r4, 1, 0, p; selp.u32 %r5, 2, 0, q; or.b32 %r1, %r4, %r5;}"),
+         7, 1, 1},
+        {U32("{.reg .pred p, q; setp.ne.u32 p, %r3, 0; setp.lt.or.u32 p|q, %r2, 5, p;\n"
+             "selp.u32 %r4, 1, 0, p; selp.u32 %r5, 2, 0, q; or.b32 %r1, %r4, %r5;}"),
+         3, 0, 1},
         {U32("fns.b32 %r1, %r2, 4, 2;"), 0xb5, 0, 5},
         {U32("fns.b32 %r1, %r2, 4, -2;"), 0xb5, 0, 2},
         {U32("fns.b32 %r1, %r2, 3, 0;"), 0xb5, 0, 0xffffffffu},

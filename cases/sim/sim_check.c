@@ -337,7 +337,7 @@ START_TEST(addresses_that_are_no_blocks_are_told_apart)
             found(heap, 0, "memory of the host", "pinned, registered or managed");
             found(&status, 0, "memory of the host", "");
             found(NULL, 8, "the null pointer", "");
-            found((void *)((uintptr_t)1 << 46), 0, "not a device address, nor one of the host", "");
+            found((void *)((uintptr_t)1 << 60), 0, "not a device address, nor one of the host", "");
             _exit(0);
         }
         ck_assert(pid > 0 && waitpid(pid, &status, 0) == pid);

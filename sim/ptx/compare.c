@@ -80,6 +80,10 @@ void op_setp(emit *e, const stmt *s)
     fprintf(e->out, "int x_ = %s; ", x);
     if (bar) {
         *bar = 0;
+        if (q) { /* it may be one of those that are written */
+            fprintf(e->out, "int q_ = (%s) != 0; ", q);
+            q = "q_";
+        }
         wr(e, bar + 1, "pred", q ? fmt(e, "!x_ %s %s", logic, q) : "!x_");
     }
     wr(e, both, "pred", q ? fmt(e, "x_ %s %s", logic, q) : "x_");
