@@ -78,7 +78,8 @@ done
 BUG=
 swept 4 "no fault point" ++ --calls cudaMallocManaged -- "$prog"
 swept 4 "nothing was intercepted" ++ -- true
-swept 5 "the run without faults failed" ++ -- false
+swept 5 "the run without faults failed, exit code 1; nothing was intercepted, \`oomproof doctor\` says more" ++ -- false
+swept 5 "the run without faults failed, by signal 9" ++ -- sh -c 'kill -9 $$'
 swept 2 "expected a whole number" ++ --step 0 -- "$prog"
 swept 2 "no command" ++
 swept 2 "--kinds are oom, status" ++ --kinds oom,memory -- "$prog"

@@ -32,6 +32,8 @@ swept 2 "--compare: \`/nonexistent' cannot be run; nothing was judged" ++ --once
 swept 0 "no call of it can have the fault shape: none was tried" ++ --kinds oom,shape -- "$prog" right
 swept 0 "--resume $dir/none: nothing is there: the sweep begins anew" ++ --resume "$dir/none" -- "$prog" right
 swept 0 "no buffer was compared" ++ -- "$prog" bare
+swept 0 "note: oomproof_buffer: a type is none of f, d, b, x and s" ++ --once -- "$prog" mistyped
+swept 0 "note: oomproof_step_end: none had begun" ++ -- "$prog" unbegun
 swept 0 "1 runs lost points, and their gradient was not compared" ++ --persistent -- "$prog" lost-unsaid
 rm -f "$dir/runs"
 swept 1 "does not go the same way each time" "NOT PROVED COMPLETE" ++ --once -- "$prog" third "$dir/runs"

@@ -150,9 +150,10 @@ int main(int argc, char **argv)
     if (is("many"))
         for (int i = 0; i < 2100; i++) oomproof_buffer("one of many", scores, 4, 0, 'f', 0);
     if (is("endless")) scores[1] = INFINITY, scores[3] = NAN;
+    if (is("mistyped")) oomproof_buffer("mistyped", state, 4, 0, 'z', 0);
     if (part)
         oomproof_part_begin(argv[2]);
-    else
+    else if (!is("unbegun"))
         oomproof_step_begin();
     printf("begun\n");
     int bad = work(&s, 1);

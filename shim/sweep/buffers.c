@@ -35,6 +35,10 @@ API void op_buffer(const char *name, const void *p, size_t bytes, int on_device,
         name = "(no name)";
     }
     if (!op_sweep || (!p && bytes)) return;
+    if (type != 'f' && type != 'd' && type != 'b' && type != 'x' && type != 's') {
+        op_sweep_note("oomproof_buffer", "a type is none of f, d, b, x and s: taken for bytes, b");
+        type = 'b';
+    }
     if (type == 's' ? nscratch == MOST_SCRATCH : op_nbuffers == OP_BUFFERS) {
         op_sweep_note("oomproof_buffer", type == 's'
                                              ? "there are too many of scratch: one is compared"

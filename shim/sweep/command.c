@@ -60,7 +60,17 @@ static int reference(op_sweep_file *s, const op_stats *stats, const op_sweep_opt
         return OP_NOT_STARTED;
     }
     if (!WIFEXITED(status) || WEXITSTATUS(status)) {
-        show_file(out, "the run without faults failed:");
+        char what[200];
+        int n =
+            WIFSIGNALED(status)
+                ? snprintf(what, sizeof what, "the run without faults failed, by signal %d (%s)",
+                           WTERMSIG(status), strsignal(WTERMSIG(status)))
+                : snprintf(what, sizeof what, "the run without faults failed, exit code %d",
+                           WEXITSTATUS(status));
+        snprintf(what + n, sizeof what - (size_t)n, "%s",
+                 intercepted(stats) ? ":"
+                                    : "; nothing was intercepted, `oomproof doctor` says more:");
+        show_file(out, what);
         return WIFEXITED(status) && WEXITSTATUS(status) == 2 ? 2 : 5;
     }
     if (!intercepted(stats)) {

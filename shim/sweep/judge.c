@@ -300,7 +300,11 @@ static int as_the_reference(void)
 
 static void ended(const op_step_summary *s)
 {
-    if (!in_step) return;
+    if (!in_step) {
+        op_sweep_note("oomproof_step_end",
+                      "none had begun (oomproof_step_begin): it is not judged");
+        return;
+    }
     in_step = 0;
     if (steps != op_sweep->step) return;
     op_result *r = op_sweep_result();

@@ -112,7 +112,9 @@ void op_print_tally(FILE *f, const op_sweep_file *s, const op_tally *t)
     const int *once = t->verdict[OP_FAULT_OOM][OP_ONCE];
     if (s->marked && s->compared == 0)
         fputs("oomproof: no buffer was compared: the program gave none (oomproof_buffer)\n", f);
-    if (!s->marked && once[OP_V_REFUSED] && !once[OP_V_EXACT] && !once[OP_V_DECLARED])
+    int came = 0;
+    for (int v = 0; v < OP_VERDICT_COUNT; v++) came += once[v];
+    if (!s->marked && came && once[OP_V_REFUSED] == came)
         fprintf(f,
                 "oomproof: none of the %d out-of-memories that came once was recovered from: the "
                 "program ends at each (--must-recover makes that a finding)\n",
