@@ -200,11 +200,31 @@ START_TEST(others_take_memory_by_schedule)
 }
 END_TEST
 
+START_TEST(scattered_memory_fails_a_request_smaller_than_what_is_free)
+{
+    setenv("OOMPROOF_SIM_MEMORY", "64MiB", 1);
+    setenv("OOMPROOF_SIM_PRESSURE", "2:16MiB/3MiB,6:0", 1);
+    void *p, *q;
+    OK(cudaMalloc(&p, 40 * MEBI)); /* the first */
+    OK(cudaFree(p));
+    IS(cudaMalloc(&p, 4 * MEBI), cudaErrorMemoryAllocation);
+    ck_assert_uint_eq(free_now(), 48 * MEBI);
+    IS(cudaMallocAsync(&p, 4 * MEBI, 0), cudaErrorMemoryAllocation);
+    OK(cudaMalloc(&p, 3 * MEBI));
+    ck_assert_uint_eq(free_now(), 44 * MEBI);
+    OK(cudaMalloc(&q, 2 * MEBI));
+    OK(cudaFree(p));
+    OK(cudaFree(q));
+    OK(cudaMalloc(&p, 40 * MEBI)); /* the sixth: they are gone */
+}
+END_TEST
+
 START_TEST(a_wrong_schedule_or_limit_is_named)
 {
     static const char *const wrong[] = {
-        "",    "x",        "3",     "3:",      "3:32MiB,2:0",
-        ":1M", "3:1M;4:0", "3:1Mi", "1:-5MiB", "99999999999999999999:1M"};
+        "",      "x",        "3",     "3:",        "3:32MiB,2:0",
+        ":1M",   "3:1M;4:0", "3:1Mi", "1:-5MiB",   "99999999999999999999:1M",
+        "3:1M/", "3:1M/0",   "3:/1M", "3:1M/1M/1M"};
     for (int i = 1; i < COUNT(wrong); i++) {
         char command[300];
         snprintf(command, sizeof command,

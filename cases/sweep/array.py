@@ -24,7 +24,8 @@ SETTINGS = {
     "split": ["auto", "alternate"],
     "streams": ["eager", "lazy"],
     "convs": ["1", "2"],
-    "card": ["8GiB", "full", "pressure"],  # with room, just large enough, too small once others took of it in the step
+    # with room, just large enough, too small once others took of it in the step, with room in too small pieces then
+    "card": ["8GiB", "full", "pressure", "pieces"],
     "fault": ["oom", "status", "sticky", "shape-nan", "budgets"],
     "part": ["step", "validate", "checkpoint"],  # what is swept
     "learning": ["plain", "sgd", "loss"],  # sgd: with onecycle, of two batches a step; loss: smoothed, weighted, under dropout
@@ -71,22 +72,42 @@ def product():
     return [row for row in rows if not pairs_of(row) & IMPOSSIBLE]
 
 
-def least_card(oomproof, train, env, place):
-    """MiB of the smallest card on which the run goes as with all memory."""
-    def retries(mib):
+def undisturbed(oomproof, train, env, memory):
+    """How often the run retries by itself, and how often since memory was fragmented; None: it fails."""
+    with tempfile.TemporaryDirectory() as place:
         log = os.path.join(place, "log")
-        got = subprocess.run([oomproof, "run", "--device", "sim", "--sim-memory", f"{mib}MiB", "--", *train, "--log", log],
+        # a checkpoint of the row's own goes where this run's log does
+        train = [os.path.join(place, "file") if before == "--checkpoint" else word for before, word in zip(["", *train], train)]
+        got = subprocess.run([oomproof, "run", "--device", "sim", "--sim-memory", memory, "--", *train, "--log", log],
                              env=env, check=False, capture_output=True)
+        if got.returncode:
+            return None
         with open(log, encoding="utf-8") as f:
-            return got.returncode != 0 or sum(b["retries"] for b in map(json.loads, f) if "batch" in b) > 0
+            lines = list(map(json.loads, f))
+        return sum(b["retries"] for b in lines if "batch" in b), sum("fragmented" in json.dumps(b) for b in lines)
 
+
+def least_card(oomproof, train, env):
+    """MiB of the smallest card on which the run goes as with all memory."""
     low, high = 8, 256  # too small, large enough
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if retries(middle) else (low, middle)
-    for name in os.listdir(place):
-        os.remove(os.path.join(place, name))
+        run = undisturbed(oomproof, train, env, f"{middle}MiB")
+        low, high = (middle, high) if run is None or run[0] else (low, middle)
     return high
+
+
+def pieces(allocator, oomproof, train, env):
+    """The pressure that leaves pieces in which not every batch has room, but the run ends well."""
+    tries = [f"{request}:0/1MiB" for request in range(12, 4, -1)] if allocator == "caching" else [
+        f"60:0/{kib}KiB" for kib in (256, 192, 128, 96, 64, 48, 32)]
+    for pressure in tries:
+        run = undisturbed(oomproof, train, {**env, "OOMPROOF_SIM_PRESSURE": pressure}, "8GiB")
+        if run and run[0]:
+            print(f"undisturbed: {run[0]} retries, {run[1]} of the log's lines say that memory is fragmented")
+            return pressure
+    print("undisturbed: in no pieces there are retries")
+    return tries[0]
 
 
 def sweep(row, points, build):
@@ -112,10 +133,12 @@ def sweep(row, points, build):
     train = [os.path.join(build, "bin", program), "train", *amp, "--data", "rooms:2,max=900", "--batch", "2", "--steps", "2",
              "--quiet", "--norm", row["norm"], "--allocator", row["allocator"], "--split", row["split"], "--convs",
              row["convs"], *LEARNING[row["learning"]], *extra]
-    if row["card"] != "8GiB":
-        memory = f"{least_card(oomproof, train, env, place)}MiB"
+    if row["card"] in ("full", "pressure"):
+        memory = f"{least_card(oomproof, train, env)}MiB"
     if row["card"] == "pressure":
         env["OOMPROOF_SIM_PRESSURE"] = "8:1MiB" if row["allocator"] == "caching" else "60:1MiB,200:2MiB"
+    if row["card"] == "pieces":
+        env["OOMPROOF_SIM_PRESSURE"] = pieces(row["allocator"], oomproof, train, env)
     command = [oomproof, "sweep", "--device", "sim", "--sim-memory", memory, *options, "--", *train]
     print("repeat:", " ".join(f"{k}={env[k]}" for k in ("OOMPROOF_SIM_PRESSURE", "OOMPROOF_SIM_STREAMS") if k in env),
           " ".join(command), flush=True)

@@ -32,12 +32,13 @@ size_t sim_parse_size(const char *s)
     return (size_t)(v * (double)unit);
 }
 
-/* OOMPROOF_SIM_PRESSURE=REQUEST:SIZE,...: from this allocation request on (1 is the first of the
- * process), somebody else holds SIZE of the card. */
+/* OOMPROOF_SIM_PRESSURE=REQUEST:SIZE[/PIECE],...: from this allocation request on (1 is the first
+ * of the process), somebody else holds SIZE of the card, so scattered that what is free lies in
+ * pieces of PIECE: a larger request fails however much is free. */
 enum { STEPS = 64 };
 static struct {
     unsigned long long request;
-    size_t bytes;
+    size_t bytes, piece;
 } step[STEPS];
 static int nsteps;
 static unsigned long long requests;
@@ -52,18 +53,21 @@ static int parse_pressure(const char *s)
         errno = 0;
         unsigned long long at = strtoull(p, &end, 10);
         int over = errno;
-        size_t bytes = *end == ':' ? sim_parse_size(end + 1) : 0;
+        char *size = *end == ':' ? end + 1 : end, *slash = strchr(size, '/');
+        if (slash) *slash = 0;
+        size_t bytes = sim_parse_size(size), piece = slash ? sim_parse_size(slash + 1) : SIZE_MAX;
         ok = nsteps < STEPS && *p >= '0' && *p <= '9' && !over && *end == ':' &&
-             (bytes || !strcmp(end + 1, "0")) && (!nsteps || at > step[nsteps - 1].request);
+             (bytes || !strcmp(size, "0")) && piece && (!nsteps || at > step[nsteps - 1].request);
         if (ok) {
             step[nsteps].request = at;
-            step[nsteps++].bytes = bytes;
+            step[nsteps].bytes = bytes;
+            step[nsteps++].piece = piece;
         }
     }
     free(copy);
     if (!ok)
-        sim_say("OOMPROOF_SIM_PRESSURE=%s: expected up to %d of REQUEST:SIZE with commas between, "
-                "requests ascending, like 1:64MiB,200:1GiB,300:0",
+        sim_say("OOMPROOF_SIM_PRESSURE=%s: expected up to %d of REQUEST:SIZE or REQUEST:SIZE/PIECE "
+                "with commas between, requests ascending, like 1:64MiB,200:1GiB/2MiB,300:0",
                 s, STEPS);
     return ok;
 }
@@ -73,11 +77,12 @@ void sim_pressure_count(void)
     requests++;
 }
 
-size_t sim_pressure(void)
+size_t sim_pressure(size_t *piece)
 {
-    size_t now = 0;
-    for (int i = 0; i < nsteps && step[i].request <= requests; i++) now = step[i].bytes;
-    return now;
+    int i = 0;
+    while (i < nsteps && step[i].request <= requests) i++;
+    *piece = i ? step[i - 1].piece : SIZE_MAX;
+    return i ? step[i - 1].bytes : 0;
 }
 
 static size_t host_limit = SIZE_MAX, host_taken, host_keep;

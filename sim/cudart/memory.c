@@ -154,8 +154,10 @@ cudaError_t sim_memory_alloc(size_t bytes, int private_entry, void **out)
         *out = NULL;
         return cudaSuccess;
     }
+    size_t piece;
     sim_pressure_count();
-    if (bytes > M.capacity) return cudaErrorMemoryAllocation;
+    sim_pressure(&piece);
+    if (bytes > M.capacity || bytes > piece) return cudaErrorMemoryAllocation;
     size_t want = rounded(bytes);
     block *b = NULL;
     if (want > SMALL) {

@@ -96,7 +96,7 @@ void give_pages(size_t first, size_t n)
 
 size_t pages_room(void)
 {
-    size_t gone = M.context + M.held + sim_pressure();
+    size_t piece, gone = M.context + M.held + sim_pressure(&piece);
     return gone < M.capacity ? M.capacity - gone : 0;
 }
 
@@ -122,18 +122,6 @@ void sim_memory_window(sim_ctx *c)
     c->base = M.base;
     c->bytes = sim_checking() ? 0 : M.span;
     c->delta = sim_checking() ? 0 : (int64_t)((uint64_t)(uintptr_t)M.bytes - M.base);
-}
-
-/* The largest request that would succeed now, as the program asks for it. */
-size_t sim_memory_largest(void)
-{
-    size_t run = 0, most = 0, left = pages_room() / PAGE;
-    for (size_t i = 0; i < M.npages; i++) {
-        run = M.page[i] ? 0 : run + 1;
-        if (run > most) most = run;
-        if (most >= left) return left * PAGE;
-    }
-    return most * PAGE;
 }
 
 void sim_memory_info(size_t *free_bytes, size_t *total)

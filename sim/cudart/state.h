@@ -119,7 +119,7 @@ int sim_symbol(const char *path, uint64_t at, char *out, size_t room, int *globa
 size_t sim_parse_size(const char *s); /* 0: not understood */
 int sim_limits_start(void);           /* 0: an option is wrong, and was said to be */
 void sim_pressure_count(void);        /* one more allocation request */
-size_t sim_pressure(void);            /* bytes of the card that others hold now */
+size_t sim_pressure(size_t *piece);   /* bytes that others hold now, and the pieces they leave */
 int sim_host_take(size_t bytes);      /* of the host's memory for pinned and managed; 0: too much */
 void sim_host_give(size_t bytes);
 int sim_host_has(size_t bytes); /* 0: the host itself would run out, and it was said */
@@ -167,7 +167,6 @@ char *sim_memory_reach(uint64_t address, size_t bytes, uint64_t *from, uint64_t 
 int sim_memory_is_device(const void *p); /* inside the address window */
 void sim_memory_window(sim_ctx *c);
 void sim_memory_info(size_t *free_bytes, size_t *total);
-size_t sim_memory_largest(void); /* bytes; the largest free run of pages */
 /* For pools: where the pool of a block is noted (NULL: p is no block), and a block that the program
  * has freed and the pool keeps. later: work that is queued may use the address, until it is gone */
 struct block;
