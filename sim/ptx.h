@@ -13,6 +13,7 @@ typedef struct sim_ptx_var {
     uint64_t bytes;
     uint32_t align;
     int is_const;     /* .const */
+    int managed;      /* .attribute(.managed): the host has it too */
     const void *init; /* bytes of initial data, or NULL: zeros */
     uint64_t init_bytes;
     /* addresses of other variables or functions that must be stored into it at load */

@@ -63,9 +63,9 @@ static wanted integer_reference(const form *f, const operands *o, size_t i)
         out = (int)((ua + ub + (uwide)carry_in) >> w & 1);
         if (form_has(f, "sat")) r = r > INT32_MAX ? INT32_MAX : r < INT32_MIN ? INT32_MIN : r;
     } else if (IS("sub") || IS("subc")) {
-        carry_in &= IS("subc");
-        r = a - b - carry_in;
-        out = ua < ub + (uwide)carry_in;
+        int borrow = IS("subc") && !carry_in; /* the flag is the carry of a + ~b + 1 */
+        r = a - b - borrow;
+        out = ua >= ub + (uwide)borrow;
         if (form_has(f, "sat")) r = r > INT32_MAX ? INT32_MAX : r < INT32_MIN ? INT32_MIN : r;
     } else if (IS("mul") || IS("mad") || IS("madc")) {
         uwide p = (uwide)a * (uwide)b,
@@ -179,6 +179,18 @@ static uint64_t shift(const form *f, const char *t, uint64_t x, uint32_t by)
     return d;
 }
 
+/* The byte that stands at k: of the general form, or of a mode by the two bits n. */
+static int prmt_byte(const form *f, int k, int n, int general)
+{
+    if (form_has(f, "f4e")) return n + k;
+    if (form_has(f, "b4e")) return (n - k) & 7;
+    if (form_has(f, "rc8")) return n;
+    if (form_has(f, "ecl")) return k > n ? k : n;
+    if (form_has(f, "ecr")) return k < n ? k : n;
+    if (form_has(f, "rc16")) return 2 * (n & 1) + (k & 1);
+    return general;
+}
+
 static wanted bits_reference(const form *f, const operands *o, size_t i)
 {
     const char *t = form_type(f, 1);
@@ -222,13 +234,14 @@ static wanted bits_reference(const form *f, const operands *o, size_t i)
         r = b;
         for (int k = 0; k < len && pos + k < w; k++)
             r = (r & ~(1ull << (pos + k))) | (uint64_t)bit(a, k) << (pos + k);
-    } else if (IS("prmt"))
+    } else if (IS("prmt")) {
+        t = "u32";
         for (int k = 0; k < 4; k++) {
-            int pick = (int)(m >> 4 * k & 15), from = pick & 7;
+            int pick = prmt_byte(f, k, (int)(m & 3), (int)(m >> 4 * k & 15)), from = pick & 7;
             uint64_t byte = (from < 4 ? a >> 8 * from : b >> 8 * (from - 4)) & 255;
             r |= (pick & 8 ? (byte & 128 ? 255 : 0) : byte) << 8 * k;
         }
-    else if (IS("lop3")) {
+    } else if (IS("lop3")) {
         for (int k = 0; k < 8; k++) {
             uint32_t d = 0;
             for (int j = 0; j < 32; j++)

@@ -376,6 +376,45 @@ START_TEST(printf_writes_from_kernels)
 }
 END_TEST
 
+/* ---- variables that the host and kernels share ---- */
+struct shared_record {
+    float a[3];
+    int n;
+};
+__managed__ int shared_count = 11;
+__managed__ shared_record shared_records[4];
+static __managed__ double hidden_sum = 0.5;
+
+__global__ void change_shared()
+{
+    shared_count += 1;
+    shared_records[2].n = shared_count * 2;
+    hidden_sum += shared_records[1].a[2];
+}
+
+START_TEST(managed_variables_are_the_same_for_both_sides)
+{
+    shared_records[1].a[2] = 2; /* before anything else is asked of the device */
+    ck_assert_int_eq(shared_count, 11);
+    RUN(1, 1, change_shared);
+    ck_assert_int_eq(shared_count, 12);
+    ck_assert_int_eq(shared_records[2].n, 24);
+    ck_assert(hidden_sum == 2.5);
+    int seven = 7;
+    void *at;
+    OK(cudaMemcpyToSymbol(shared_count, &seven, sizeof seven));
+    ck_assert_int_eq(shared_count, 7);
+    OK(cudaGetSymbolAddress(&at, shared_count));
+    ck_assert_ptr_eq(at, &shared_count);
+    cudaPointerAttributes a;
+    OK(cudaPointerGetAttributes(&a, &shared_count));
+    ck_assert_int_eq(a.type, cudaMemoryTypeManaged);
+    ck_assert(cudaFree(&shared_count) != cudaSuccess);
+    cudaGetLastError();
+    ck_assert_int_eq(shared_count, 7);
+}
+END_TEST
+
 static const case_entry cases[] = {
 #include "textbook_language.def"
 };

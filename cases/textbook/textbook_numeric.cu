@@ -390,6 +390,49 @@ START_TEST(edit_distance_by_diagonals)
 }
 END_TEST
 
+/* ---- integers of 128 bits, which nvcc divides by chains of sub.cc and addc ---- */
+typedef __int128 wide;
+typedef unsigned __int128 unsigned_wide;
+
+static wide wide_of(int i) /* of every length */
+{
+    wide x = (wide)((unsigned_wide)scramble(i) << 96 ^ (unsigned_wide)scramble(i + 7) << 64 ^
+                    (unsigned_wide)scramble(i + 13) << 32 ^ scramble(i + 29));
+    return x >> scramble(i + 31) % 127;
+}
+
+__global__ void divide_wide(int n, const wide *a, const wide *b, wide *out)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    out[4 * i] = a[i] / b[i];
+    out[4 * i + 1] = a[i] % b[i];
+    out[4 * i + 2] = (wide)((unsigned_wide)a[i] / (unsigned_wide)b[i]);
+    out[4 * i + 3] = (wide)((unsigned_wide)a[i] % (unsigned_wide)b[i]);
+}
+
+START_TEST(wide_integers_divide)
+{
+    int n = 2000;
+    std::vector<wide> a(n), b(n);
+    for (int i = 0; i < n; i++) {
+        a[i] = wide_of(2 * i);
+        b[i] = i % 5 ? wide_of(2 * i + 1) : a[i] + i % 3 - 1; /* also beside the quotient 1 */
+        if (!b[i]) b[i] = 1;
+    }
+    device<wide> x(a), y(b), o(4 * n);
+    RUN(blocks_for(n, 64), 64, divide_wide, n, x, y, o);
+    std::vector<wide> got = o.host();
+    for (int i = 0; i < n; i++) {
+        unsigned_wide ua = (unsigned_wide)a[i], ub = (unsigned_wide)b[i];
+        ck_assert_msg(got[4 * i] == a[i] / b[i] && got[4 * i + 1] == a[i] % b[i] &&
+                          (unsigned_wide)got[4 * i + 2] == ua / ub &&
+                          (unsigned_wide)got[4 * i + 3] == ua % ub,
+                      "division %d", i);
+    }
+}
+END_TEST
+
 static const case_entry cases[] = {
 #include "textbook_numeric.def"
 };

@@ -11,6 +11,7 @@
 
 enum kind { PINNED, REGISTERED, MANAGED };
 static const char *const kind_names[] = {"pinned", "registered", "managed"};
+enum { OF_MODULE = 1u << 31 }; /* a flag: a __managed__ variable, which no program frees */
 typedef struct region {
     char *p;
     size_t bytes;
@@ -64,7 +65,7 @@ size_t sim_managed_bytes(void)
 {
     size_t sum = 0;
     for (region *x = regions; x; x = x->next)
-        if (x->kind == MANAGED) sum += (x->bytes + 511) / 512 * 512;
+        if (x->kind == MANAGED && !(x->flags & OF_MODULE)) sum += (x->bytes + 511) / 512 * 512;
     return sum;
 }
 
@@ -98,10 +99,8 @@ static void give(region *x)
     sim_ranges_remove(&apart, (uint64_t)(uintptr_t)x->p);
 }
 
-static cudaError_t add(void **out, size_t bytes, enum kind kind, unsigned flags)
+static cudaError_t make(void **out, size_t bytes, enum kind kind, unsigned flags)
 {
-    cudaError_t e = sim_sticky ? sim_sticky : sim_capture_unsafe();
-    if (e != cudaSuccess) return e;
     if (!sim_host_take(bytes)) return cudaErrorMemoryAllocation;
     region *x = malloc(sizeof *x);
     void *p = !x ? NULL : kind == REGISTERED ? *out : take(x, bytes);
@@ -117,13 +116,19 @@ static cudaError_t add(void **out, size_t bytes, enum kind kind, unsigned flags)
     return cudaSuccess;
 }
 
+static cudaError_t add(void **out, size_t bytes, enum kind kind, unsigned flags)
+{
+    cudaError_t e = sim_sticky ? sim_sticky : sim_capture_unsafe();
+    return e == cudaSuccess ? make(out, bytes, kind, flags) : e;
+}
+
 /* p as it was allocated or registered; the memory itself is freed where it is ours. */
-static cudaError_t drop(void *p, int registered, int managed)
+static cudaError_t drop(void *p, int registered, int managed, unsigned of)
 {
     for (region **x = &regions; *x; x = &(*x)->next) {
         region *gone = *x;
         if (gone->p != p || (gone->kind == REGISTERED) != registered ||
-            (gone->kind == MANAGED) != managed)
+            (gone->kind == MANAGED) != managed || (gone->flags & OF_MODULE) != of)
             continue;
         *x = gone->next;
         sim_host_give(gone->bytes);
@@ -174,7 +179,19 @@ int sim_host_was_shared(const void *p)
 
 cudaError_t sim_managed_free(void *p)
 {
-    return drop(p, 0, 1);
+    return drop(p, 0, 1, 0);
+}
+
+cudaError_t sim_managed_make(void **out, size_t bytes)
+{
+    cudaError_t e = make(out, bytes, MANAGED, OF_MODULE);
+    if (e == cudaSuccess) memset(*out, 0, bytes);
+    return e;
+}
+
+void sim_managed_drop(void *p)
+{
+    drop(p, 0, 1, OF_MODULE);
 }
 
 API cudaError_t cudaHostAlloc(void **out, size_t bytes, unsigned flags)
@@ -194,7 +211,7 @@ API cudaError_t cudaFreeHost(void *p)
 {
     ENTER();
     sim_settle();
-    LEAVE(p ? drop(p, 0, 0) : cudaSuccess);
+    LEAVE(p ? drop(p, 0, 0, 0) : cudaSuccess);
 }
 
 API cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned flags)
@@ -211,7 +228,7 @@ API cudaError_t cudaHostUnregister(void *p)
 {
     ENTER();
     sim_settle();
-    LEAVE(p ? drop(p, 1, 0) : cudaErrorInvalidValue);
+    LEAVE(p ? drop(p, 1, 0, 0) : cudaErrorInvalidValue);
 }
 
 API cudaError_t cudaHostGetDevicePointer(void **out, void *p, unsigned flags)

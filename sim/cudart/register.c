@@ -11,6 +11,7 @@
 
 typedef struct variable {
     const void *host;
+    void **managed; /* where the host has the address of a __managed__ one */
     const char *name;
     size_t bytes;
     sim_module *module;
@@ -42,12 +43,6 @@ API void __cudaUnregisterFatBinary(void **handle)
     (void)handle;
 }
 
-API char __cudaInitModule(void **handle)
-{
-    (void)handle;
-    return 1;
-}
-
 API void __cudaRegisterFunction(void **handle, const char *host, char *device_fun, const char *name,
                                 int thread_limit, uint3 *tid, uint3 *bid, dim3 *block, dim3 *grid,
                                 int *warp_size)
@@ -70,7 +65,17 @@ API void __cudaRegisterVar(void **handle, char *host, char *device, const char *
     (void)device, (void)external, (void)constant, (void)global;
     variable *v = calloc(1, sizeof *v);
     if (!v) return;
-    *v = (variable){host, name, bytes, (sim_module *)handle, variables};
+    *v = (variable){host, NULL, name, bytes, (sim_module *)handle, variables};
+    variables = v;
+}
+
+API void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name,
+                                  int external, size_t bytes, int constant, int global)
+{
+    (void)device, (void)external, (void)constant, (void)global;
+    variable *v = calloc(1, sizeof *v);
+    if (!v) return;
+    *v = (variable){NULL, host, name, bytes, (sim_module *)handle, variables};
     variables = v;
 }
 
@@ -112,6 +117,25 @@ cudaError_t sim_module_read(sim_module *m)
     return cudaSuccess;
 }
 
+static void drop_variables(sim_module *m)
+{
+    while (m->nglobal) {
+        struct sim_global *g = &m->global[--m->nglobal];
+        if (g->managed)
+            sim_managed_drop((void *)(uintptr_t)g->address);
+        else
+            sim_memory_free((void *)(uintptr_t)g->address, "a module");
+    }
+    free(m->global);
+    m->global = NULL;
+}
+
+static char *contents(const struct sim_global *g)
+{
+    return g->managed ? (char *)(uintptr_t)g->address
+                      : sim_memory_at(g->address, g->bytes ? g->bytes : 1);
+}
+
 /* A failure leaves nothing behind: lazily loaded, it may fit at the next launch. */
 static cudaError_t place_variables(sim_module *m, const sim_ptx_var *v, int n)
 {
@@ -120,21 +144,22 @@ static cudaError_t place_variables(sim_module *m, const sim_ptx_var *v, int n)
     for (int i = 0; i < n; i++) {
         void *p;
         /* module variables are part of what the context holds: not the program's allocations */
-        cudaError_t e = sim_memory_alloc(v[i].bytes ? v[i].bytes : 1, 1, &p);
+        size_t bytes = v[i].bytes ? v[i].bytes : 1;
+        cudaError_t e = v[i].managed ? sim_managed_make(&p, bytes) : sim_memory_alloc(bytes, 1, &p);
         if (e != cudaSuccess) {
-            while (m->nglobal)
-                sim_memory_free((void *)(uintptr_t)m->global[--m->nglobal].address, "a module");
-            free(m->global);
-            m->global = NULL;
+            drop_variables(m);
             return e;
         }
-        sim_memory_name(p, v[i].name);
-        m->global[m->nglobal++] =
-            (struct sim_global){v[i].name, (uint64_t)(uintptr_t)p, (size_t)v[i].bytes};
-        char *host = sim_memory_at((uint64_t)(uintptr_t)p, v[i].bytes ? v[i].bytes : 1);
-        memset(host, 0, v[i].bytes);
-        if (v[i].init) memcpy(host, v[i].init, v[i].init_bytes);
+        if (!v[i].managed) sim_memory_name(p, v[i].name);
+        struct sim_global *g = &m->global[m->nglobal++];
+        *g = (struct sim_global){v[i].name, (uint64_t)(uintptr_t)p, v[i].bytes, v[i].managed};
+        memset(contents(g), 0, v[i].bytes);
+        if (v[i].init) memcpy(contents(g), v[i].init, v[i].init_bytes);
     }
+    for (variable *x = variables; x; x = x->next)
+        for (int i = 0; x->managed && x->module == m && i < n; i++)
+            if (!strcmp(m->global[i].name, x->name))
+                *x->managed = (void *)(uintptr_t)m->global[i].address;
     return cudaSuccess;
 }
 
@@ -154,20 +179,30 @@ cudaError_t sim_module_load(sim_module *m)
                 !(a = sim_ptx_function_address(m->ptx, v[i].reloc[r].name)))
                 continue;
             a += v[i].reloc[r].addend;
-            memcpy(sim_memory_at(m->global[i].address + v[i].reloc[r].offset, 8), &a, sizeof a);
+            memcpy(contents(&m->global[i]) + v[i].reloc[r].offset, &a, sizeof a);
         }
     return cudaSuccess;
 }
 
 void sim_modules_reset(void)
 {
-    for (sim_module *m = modules; m; m = m->next) {
-        while (m->nglobal)
-            sim_memory_free((void *)(uintptr_t)m->global[--m->nglobal].address, "a module");
-        free(m->global);
-        m->global = NULL;
-    }
+    for (sim_module *m = modules; m; m = m->next) drop_variables(m);
     for (sim_function *f = functions; f; f = f->next) f->info = NULL;
+}
+
+/* The host is about to use a __managed__ variable of the module, for the first time. */
+API char __cudaInitModule(void **handle)
+{
+    cudaError_t e = sim_enter();
+    if (e == cudaSuccess) {
+        e = sim_module_load((sim_module *)handle);
+        sim_leave();
+    }
+    if (e != cudaSuccess)
+        sim_say("the __managed__ variables of the program have no place: %s; the host's access "
+                "that follows is by a null pointer",
+                cudaGetErrorName(e));
+    return e == cudaSuccess;
 }
 
 cudaError_t sim_variable_address(const char *name, const sim_module *m, uint64_t *out)
@@ -183,7 +218,7 @@ cudaError_t sim_variable_address(const char *name, const sim_module *m, uint64_t
 static cudaError_t symbol(const void *host, uint64_t *address, size_t *bytes)
 {
     for (variable *v = variables; v; v = v->next) {
-        if (v->host != host) continue;
+        if (v->managed ? *v->managed != host : v->host != host) continue;
         cudaError_t e = sim_module_load(v->module);
         *bytes = v->bytes;
         return e == cudaSuccess ? sim_variable_address(v->name, v->module, address) : e;

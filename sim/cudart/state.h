@@ -134,6 +134,8 @@ int sim_pinned(const void *p, size_t bytes); /* inside one block of pinned host 
 int sim_managed(const void *p);
 size_t sim_managed_bytes(void); /* each allocation rounded up to a granule */
 cudaError_t sim_managed_free(void *p);
+cudaError_t sim_managed_make(void **out, size_t bytes); /* a __managed__ variable: zeros */
+void sim_managed_drop(void *p);                         /* such a one */
 
 /* ---- cudaDeviceReset, by file ---- */
 void sim_streams_reset(void); /* stream.c: and events */
@@ -210,6 +212,7 @@ struct sim_module {
         const char *name;
         uint64_t address;
         size_t bytes;
+        int managed; /* the host's under the same address */
     } * global;
     int nglobal;
     sim_module *next;

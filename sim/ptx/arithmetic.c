@@ -22,7 +22,7 @@ void op_addsub(emit *e, const stmt *s)
                    *w = bits_of(t) == 64 ? "unsigned __int128" : "uint64_t";
         fprintf(e->out, "%s w_ = (%s)%s %c %s; ", w, w, rd(e, s->arg[1], u), c,
                 rd(e, s->arg[2], u));
-        fprintf(e->out, "carry = (w_ >> %d) & 1; ", bits_of(t));
+        fprintf(e->out, "carry = %s(w_ >> %d) & 1; ", c == '-' ? "~" : "", bits_of(t));
         put(e, s, u, fmt(e, "(%s)w_", ctype(u)));
     } else if (has(s, "sat")) {
         if (strcmp(t, "s32")) refuse(e, ".sat of .%s", t);
@@ -32,7 +32,8 @@ void op_addsub(emit *e, const stmt *s)
         put(e, s, t, fmt(e, "(uint%d_t)%s %c (uint%d_t)%s", bits_of(t), a, c, bits_of(t), b));
 }
 
-/* addc subc madc: with the carry in, and out when .cc */
+/* addc subc madc: with the carry in, and out when .cc. After a subtraction the flag is the carry of
+ * a + ~b + 1, so 1 where nothing was borrowed: nvcc divides 128-bit integers by sub.cc and addc. */
 void op_carry(emit *e, const stmt *s)
 {
     const char *t = type_of(s), *u = bits_of(t) == 64 ? "u64" : "u32";
@@ -49,11 +50,12 @@ void op_carry(emit *e, const stmt *s)
         if (!strcmp(s->op, "madc")) fprintf(e->out, " + carry");
     } else {
         char c = s->op[0] == 'a' ? '+' : '-';
-        fprintf(e->out, "%s w_ = (%s)%s %c %s %c carry", w, w, rd(e, s->arg[1], u), c,
-                rd(e, s->arg[2], u), c);
+        fprintf(e->out, "%s w_ = (%s)%s %c %s %c %scarry", w, w, rd(e, s->arg[1], u), c,
+                rd(e, s->arg[2], u), c, c == '-' ? "!" : "");
     }
     fprintf(e->out, "; ");
-    if (has(s, "cc")) fprintf(e->out, "carry = (w_ >> %d) & 1; ", bits_of(t));
+    if (has(s, "cc"))
+        fprintf(e->out, "carry = %s(w_ >> %d) & 1; ", s->op[0] == 's' ? "~" : "", bits_of(t));
     wr(e, s->arg[0], u, fmt(e, "(%s)w_", ctype(u)));
 }
 

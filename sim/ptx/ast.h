@@ -29,6 +29,7 @@ typedef struct stmt {
     uint64_t bytes;
     uint32_t align;
     int external; /* .extern .shared x[] */
+    int managed;  /* .attribute(.managed) */
 } stmt;
 
 typedef struct param {

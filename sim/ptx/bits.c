@@ -62,11 +62,22 @@ void op_bits(emit *e, const stmt *s)
                rd(e, s->arg[3], "u32"), w, t[0] == 's'));
 }
 
+/* A mode is the general form with one of four selectors. */
 void op_prmt(emit *e, const stmt *s)
 {
+    static const struct {
+        const char *name;
+        uint64_t selectors; /* the first in the lowest 16 bits */
+    } mode[] = {{"f4e", 0x6543543243213210}, {"b4e", 0x0123701267015670},
+                {"rc8", 0x3333222211110000}, {"ecl", 0x3333322232113210},
+                {"ecr", 0x3210221011100000}, {"rc16", 0x3232101032321010}};
+    const char *select = rd(e, s->arg[3], "u32");
+    for (size_t i = 0; i < sizeof mode / sizeof *mode; i++)
+        if (has(s, mode[i].name))
+            select = fmt(e, "(uint32_t)(UINT64_C(0x%llx) >> 16 * (%s & 3))",
+                         (unsigned long long)mode[i].selectors, select);
     wr(e, s->arg[0], "u32",
-       fmt(e, "prmt_(%s, %s, %s)", rd(e, s->arg[1], "u32"), rd(e, s->arg[2], "u32"),
-           rd(e, s->arg[3], "u32")));
+       fmt(e, "prmt_(%s, %s, %s)", rd(e, s->arg[1], "u32"), rd(e, s->arg[2], "u32"), select));
 }
 
 void op_lop3(emit *e, const stmt *s)

@@ -119,7 +119,7 @@ static const struct {
     {"bfind", "-|shiftamt " I32},
     {"bfi", "b32|b64"},
     {"bfe", I32},
-    {"prmt", "b32"},
+    {"prmt", "b32 -|f4e|b4e|rc8|ecl|ecr|rc16"},
     {"lop3", "b32"},
     {"sad", I16},
     {"dp2a", "lo|hi u32|s32 u32|s32"},

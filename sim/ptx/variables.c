@@ -20,6 +20,8 @@ void declaration(parser *P, const char *text, stmt *v)
             v->align = a ? (uint32_t)strtoul(a, NULL, 10) : 0;
         } else if (!strcmp(word, ".extern"))
             v->external = 1;
+        else if (!strcmp(word, ".attribute(.managed)"))
+            v->managed = 1;
         else if (!strcmp(word, ".shared") || !strcmp(word, ".local") || !strcmp(word, ".param") ||
                  !strcmp(word, ".global") || !strcmp(word, ".const") || !strcmp(word, ".reg"))
             v->space = word + 1;
@@ -110,7 +112,10 @@ void module_variable(parser *P, const char *text, const char *init)
     sim_ptx_var *all = realloc(m->var, sizeof *all * (size_t)(m->nvar + 1));
     m->var = need(P, all);
     sim_ptx_var *v = &m->var[m->nvar++];
-    *v = (sim_ptx_var){
-        .name = d.name, .bytes = d.bytes, .align = d.align, .is_const = !strcmp(d.space, "const")};
+    *v = (sim_ptx_var){.name = d.name,
+                       .bytes = d.bytes,
+                       .align = d.align,
+                       .is_const = !strcmp(d.space, "const"),
+                       .managed = d.managed};
     if (init) initial_value(P, v, &d, init);
 }
