@@ -31,6 +31,10 @@ int sim_device_error(void);
  * eager mode it runs before this returns. arg_bytes are copied. Returns a cudaError_t. */
 int sim_stream_enqueue(void *stream, void (*fn)(void *arg), const void *arg, size_t arg_bytes);
 
+/* part(arg, 0) ... part(arg, parts - 1), each once, by the host threads that there are for it
+ * (OOMPROOF_SIM_THREADS), in any order: so a part has no effect on another. They make no calls. */
+void sim_device_share(void (*part)(void *arg, int i), void *arg, int parts);
+
 /* Figures for tests: bytes allocated through the runtime / through sim_device_alloc, rounded as the
  * device rounds; of managed memory, likewise; pages held; capacity. */
 typedef struct sim_memory_figures {

@@ -6,6 +6,10 @@
  * covers 1 / (1 - k u) and, in double, the reference's own error. Everything else an output array
  * holds (padding, gaps between strides, slack) must be bit for bit what it was. */
 #include "blas.h"
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static const cublasOperation_t ops[] = {CUBLAS_OP_N, CUBLAS_OP_T, CUBLAS_OP_C};
 static const char letters[] = "NTC";
@@ -100,6 +104,61 @@ START_TEST(gemm_equals_the_triple_loop_and_leaves_padding)
                                            blends[b].alpha, blends[b].beta);
                     gemm_once(i & 2 ? F64 : F32, &q, (ops2 + b) & 1, 0);
                 }
+}
+END_TEST
+
+/* Large enough to be computed in parts: by column, by row, with a thin last one. */
+static const int large[][3] = {{9, 1100, 33}, {1100, 9, 33}, {70, 70, 100}, {65, 1057, 40}};
+
+START_TEST(products_in_parts_equal_the_triple_loop)
+{
+    setenv("OOMPROOF_SIM_THREADS", "3", 1);
+    open_handle(1);
+    for (int s = 0; s < COUNT(large); s++)
+        for (int i = 0; i < 16; i++) {
+            product q = product_of(i & 1, i >> 1 & 1, large[s], i & 4 ? 3 : 0, 0.75, 0.5);
+            gemm_once(i & 8 ? F64 : F32, &q, 0, 0);
+        }
+}
+END_TEST
+
+/* C of one product, by a process with so many host threads. */
+static void product_by(const char *threads, const int *mnk, float *shared)
+{
+    int status = 1;
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        setenv("OOMPROOF_SIM_THREADS", threads, 1);
+        open_handle(1);
+        product q = product_of(0, 1, mnk, 0, 1, 0);
+        arr a = arr_new(F32, (size_t)q.lda * max_(columns_a(&q)), -1, 1);
+        arr b = arr_new(F32, (size_t)q.ldb * max_(columns_b(&q)), -1, 1);
+        arr c = arr_new(F32, (size_t)q.ldc * max_(q.n), -1, 1);
+        float one = 1, none = 0;
+        pointers_on(0);
+        OK(cublasSgemm_v2(handle, q.ta, q.tb, q.m, q.n, q.k, &one, a.dev, q.lda, b.dev, q.ldb,
+                          &none, c.dev, q.ldc));
+        _exit(cudaMemcpy(shared, c.dev, c.n * sizeof *shared, cudaMemcpyDeviceToHost) != 0);
+    }
+    ck_assert(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
+}
+
+START_TEST(products_are_the_same_bits_on_any_number_of_threads)
+{
+    enum { MOST = 1 << 17 };
+    float *c[3];
+    for (int i = 0; i < 3; i++)
+        c[i] = mmap(NULL, MOST * sizeof **c, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+                    0);
+    for (int s = 0; s < COUNT(large); s++) {
+        product_by("1", large[s], c[0]);
+        product_by("2", large[s], c[1]);
+        product_by("5", large[s], c[2]);
+        size_t bytes = sizeof **c * (size_t)large[s][0] * (size_t)large[s][1];
+        ck_assert_msg(!memcmp(c[0], c[1], bytes) && !memcmp(c[0], c[2], bytes), "product %d", s);
+        ck_assert(c[0][0] != 0);
+    }
 }
 END_TEST
 

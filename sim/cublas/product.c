@@ -120,6 +120,49 @@ typedef struct scalars {
     } alpha, beta;
 } scalars;
 
+/* Columns of C, or rows where it has more, in parts that depend on the shape alone: so the results
+ * are the same bits however many host threads there are. A thin part would copy its share of A and
+ * B more often than it uses it. */
+struct parts {
+    const sim_gemm *g;
+    const scalars *s;
+    const char *A, *B;
+    char *C;
+    int by_row, width;
+};
+
+static void one_part(void *arg, int i)
+{
+    const struct parts *p = arg;
+    const sim_gemm *g = p->g;
+    int64_t from = (int64_t)i * p->width, size = p->s->type == CUDA_R_64F ? 8 : 4;
+    int all = p->by_row ? g->m : g->n, n = all - from < p->width ? (int)(all - from) : p->width;
+    const void *A = p->A, *B = p->B;
+    void *C = p->C + size * from * (p->by_row ? 1 : g->ldc);
+    if (p->by_row)
+        A = p->A + size * from * (g->ta == CUBLAS_OP_N ? 1 : g->lda);
+    else
+        B = p->B + size * from * (g->tb == CUBLAS_OP_N ? g->ldb : 1);
+    if (size == 8)
+        cblas_dgemm(CblasColMajor, to_cblas(g->ta), to_cblas(g->tb), p->by_row ? n : g->m,
+                    p->by_row ? g->n : n, g->k, p->s->alpha.d, A, g->lda, B, g->ldb, p->s->beta.d,
+                    C, g->ldc);
+    else
+        cblas_sgemm(CblasColMajor, to_cblas(g->ta), to_cblas(g->tb), p->by_row ? n : g->m,
+                    p->by_row ? g->n : n, g->k, p->s->alpha.f, A, g->lda, B, g->ldb, p->s->beta.f,
+                    C, g->ldc);
+}
+
+static void in_parts(const sim_gemm *g, const scalars *s, const void *A, const void *B, void *C)
+{
+    struct parts p = {g, s, A, B, C, g->m > g->n, 0};
+    int all = p.by_row ? g->m : g->n;
+    int parts = (int64_t)g->m * g->n * g->k < 1 << 18 ? 1 : all >= 1024 ? 8 : all >= 64 ? 2 : 1;
+    p.width = (all + parts - 1) / parts;
+    if (parts > 1) p.width = (p.width + 31) / 32 * 32;
+    sim_device_share(one_part, &p, (all + p.width - 1) / p.width);
+}
+
 /* beta == 0 must not read C, which may hold NaN: OpenBLAS keeps that promise. k == 0 scales C. */
 static cublasStatus_t product(const sim_gemm *g, const scalars *s, const void *A, const void *B,
                               void *C)
@@ -137,10 +180,7 @@ static cublasStatus_t product(const sim_gemm *g, const scalars *s, const void *A
     C = RANGE(C, sim_blas_extent(g->m, g->n, g->ldc, sim_element_size(g->c)), 1);
     if (!A || !B || !C) return CUBLAS_STATUS_SUCCESS; /* asynchronous: 700 is pending */
     switch (s->type) {
-    case CUDA_R_64F:
-        cblas_dgemm(CblasColMajor, to_cblas(g->ta), to_cblas(g->tb), g->m, g->n, g->k, s->alpha.d,
-                    A, g->lda, B, g->ldb, s->beta.d, C, g->ldc);
-        return CUBLAS_STATUS_SUCCESS;
+    case CUDA_R_64F: in_parts(g, s, A, B, C); return CUBLAS_STATUS_SUCCESS;
     case CUDA_R_32I:
         bytes_into_int(g, s->alpha.i, s->beta.i, A, B, C);
         return CUBLAS_STATUS_SUCCESS;
@@ -148,8 +188,7 @@ static cublasStatus_t product(const sim_gemm *g, const scalars *s, const void *A
         return narrow(g, sim_half_float(s->alpha.h), sim_half_float(s->beta.h), A, B, C);
     default:
         if (g->a != CUDA_R_32F) return narrow(g, s->alpha.f, s->beta.f, A, B, C);
-        cblas_sgemm(CblasColMajor, to_cblas(g->ta), to_cblas(g->tb), g->m, g->n, g->k, s->alpha.f,
-                    A, g->lda, B, g->ldb, s->beta.f, C, g->ldc);
+        in_parts(g, s, A, B, C);
         return CUBLAS_STATUS_SUCCESS;
     }
 }

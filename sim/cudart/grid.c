@@ -384,7 +384,7 @@ int sim_grid_run(const sim_function *f, dim3 g, dim3 b, size_t dynamic_shared, v
         int most = SIM_FLYING / (int)threads / n;
         hosts[i]->most = most < 1 ? 1 : most < SIM_BLOCKS ? most : SIM_BLOCKS;
     }
-    if (n > 1) sim_crew_begin(n);
+    if (n > 1) sim_crew_begin(n, sim_host_run);
     sim_host_run(0);
     if (n > 1) sim_crew_wait();
     if (stacks > MOST_STACKS) give_stacks_back();

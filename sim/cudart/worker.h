@@ -84,7 +84,8 @@ void __attribute__((noreturn)) sim_stop(worker *w, int cuda_error);
 /* ---- crew.c ---- */
 int sim_crew_most(void);    /* OOMPROOF_SIM_THREADS */
 int sim_crew_gather(int n); /* so many host threads can be had, of n */
-void sim_crew_begin(int n); /* all but the calling one run sim_host_run */
+void sim_crew_begin(int n,
+                    void (*work)(int i)); /* in all of them but the calling one, which is 0 */
 void sim_crew_wait(void);
 
 /* ---- meet.c ---- */

@@ -2,23 +2,21 @@
  * cost of a thread on the simulated device does not dominate, little enough to fill a card. */
 #include "kernels/launch.cuh"
 
-#define WIDE 8
+#define WIDE  8
+#define LANES 2
 struct alignas(4 * sizeof(real)) quad {
     real x, y, z, w;
 };
 
-static int pieces(int c)
-{
-    return (c + WIDE - 1) / WIDE;
-}
-
+/* Lane l of a row's takes every LANES-th quad from the l-th on: a sector of 32 bytes for two lanes. */
 template <int ADD>
-static __device__ __forceinline__ void move_row(int c, int begin, const real *from, real *to)
+static __device__ __forceinline__ void move_row(int c, int lane, const real *from, real *to)
 {
-    if (c % WIDE == 0) { /* rows are aligned: two vectors */
-        const quad *f = (const quad *)(from + begin);
-        quad *t = (quad *)(to + begin);
-        for (int i = 0; i < 2; i++) {
+    if (c % 4 == 0) { /* rows are aligned */
+        const quad *f = (const quad *)from;
+        quad *t = (quad *)to;
+#pragma unroll 4
+        for (int i = lane; i < c / 4; i += LANES) {
             quad q = f[i];
             if (ADD) {
                 quad o = t[i];
@@ -28,27 +26,25 @@ static __device__ __forceinline__ void move_row(int c, int begin, const real *fr
         }
         return;
     }
-    for (int k = begin, end = begin + WIDE < c ? begin + WIDE : c; k < end; k++)
-        to[k] = ADD ? to[k] + from[k] : from[k];
+    for (int k = lane; k < c; k += LANES) to[k] = ADD ? to[k] + from[k] : from[k];
 }
 
-__global__ void gather_kernel(int64_t items, int c, int per_row, const real *from,
-                              const int32_t *row, real *to)
+__global__ void gather_kernel(int64_t items, int c, const real *from, const int32_t *row, real *to)
 {
     int64_t i = pt_item();
     if (i >= items) return;
-    int64_t r = i / per_row;
-    move_row<0>(c, (int)(i - r * per_row) * WIDE, from + (int64_t)row[r] * c, to + r * c);
+    int64_t r = i / LANES;
+    move_row<0>(c, (int)(i % LANES), from + (int64_t)row[r] * c, to + r * c);
 }
 
 /* Each row of `to` occurs once in a list, so nothing is added twice at a time. */
-__global__ void scatter_add_kernel(int64_t items, int c, int per_row, const real *from,
-                                   const int32_t *row, real *to)
+__global__ void scatter_add_kernel(int64_t items, int c, const real *from, const int32_t *row,
+                                   real *to)
 {
     int64_t i = pt_item();
     if (i >= items) return;
-    int64_t r = i / per_row;
-    move_row<1>(c, (int)(i - r * per_row) * WIDE, from + r * c, to + (int64_t)row[r] * c);
+    int64_t r = i / LANES;
+    move_row<1>(c, (int)(i % LANES), from + r * c, to + (int64_t)row[r] * c);
 }
 
 __global__ void concat_kernel(int64_t v, int ca, int cb, const real *a, const real *b, real *out)
@@ -84,13 +80,13 @@ __global__ void add_bias_kernel(int64_t v, int c, const real *bias, real *x)
 extern "C" pt_status pt_k_gather(pt_device *d, int64_t r, int c, const real *from,
                                  const int32_t *row, real *to)
 {
-    return LAUNCH(gather_kernel, r * pieces(c), c, pieces(c), from, row, to);
+    return LAUNCH(gather_kernel, r * LANES, c, from, row, to);
 }
 
 extern "C" pt_status pt_k_scatter_add(pt_device *d, int64_t r, int c, const real *from,
                                       const int32_t *row, real *to)
 {
-    return LAUNCH(scatter_add_kernel, r * pieces(c), c, pieces(c), from, row, to);
+    return LAUNCH(scatter_add_kernel, r * LANES, c, from, row, to);
 }
 
 extern "C" pt_status pt_k_concat(pt_device *d, int64_t v, int ca, int cb, const real *a,
