@@ -1,5 +1,5 @@
-/* rows.cu - moving rows of features. A thread takes up to 8 channels of a row: enough work that the
- * cost of a thread on the simulated device does not dominate, little enough to fill a card. */
+/* rows.cu - moving rows of features. A thread has enough work that its cost on the simulated device
+ * does not dominate, and little enough to fill a card. */
 #include "kernels/launch.cuh"
 
 #define WIDE  8
@@ -8,7 +8,8 @@ struct alignas(4 * sizeof(real)) quad {
     real x, y, z, w;
 };
 
-/* Lane l of a row's takes every LANES-th quad from the l-th on: a sector of 32 bytes for two lanes. */
+/* Each lane of a row takes every LANES-th quad: the two of floats are a sector of a card's memory.
+ */
 template <int ADD>
 static __device__ __forceinline__ void move_row(int c, int lane, const real *from, real *to)
 {
