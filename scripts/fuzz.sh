@@ -26,7 +26,7 @@ for target in "$@"; do
     mkdir -p "build/fuzz/$target" "build/fuzz/seeds_$target"
     case $target in
     rules)
-        clang $flags -Ishim -Ibuild/shim cases/fuzz/rules.c shim/parse.c shim/rules.c shim/calls.c -o build/fuzz/fuzz_rules
+        clang $flags -Ishim -Ibuild/shim cases/fuzz/rules.c shim/parse.c shim/faults.c shim/nearest.c shim/rules.c shim/calls.c -o build/fuzz/fuzz_rules
         fuzz rules "$root/cases/fuzz/rules" 600 ;;
     trace)
         clang $flags -Ishim cases/fuzz/trace.c shim/trace/read.c -o build/fuzz/fuzz_trace

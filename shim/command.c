@@ -60,7 +60,11 @@ int main(int argc, char **argv)
         puts("oomproof " OOMPROOF_VERSION);
         return 0;
     }
-    if (!strcmp(command, "--help") || !strcmp(command, "-h")) {
+    if (!strcmp(command, "help") && argc > 2) { /* help run: as run --help */
+        char *asked[] = {argv[0], argv[2], "--help", NULL};
+        return main(3, asked);
+    }
+    if (!strcmp(command, "--help") || !strcmp(command, "-h") || !strcmp(command, "help")) {
         fputs(help, stdout);
         return 0;
     }
@@ -68,9 +72,9 @@ int main(int argc, char **argv)
         return op_usage("expected a command: run, sweep, record, replay, reduce, import, report, "
                         "doctor, calls or trace",
                         "");
+    const char *near = op_nearest(command, names);
     fprintf(stderr,
-            "oomproof: error: not a command of this version: %s; did you mean %s? See oomproof "
-            "--help\n",
-            command, op_nearest(command, names));
+            "oomproof: error: not a command of this version: %s%s%s%s. See oomproof --help\n",
+            command, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     return 2;
 }

@@ -380,7 +380,7 @@ int op_doctor_command(int argc, char **argv)
     while ((c = getopt_long(argc, argv, "+h", table, NULL)) != -1) switch (c) {
         case 'd': device = optarg; break;
         case 'h': fputs(op_doctor_help, stdout); return 0;
-        default: return op_usage_option();
+        default: return op_usage_option(table, argv);
         }
     int sim = op_device(device);
     if (sim < 0) return op_usage("--device is sim, gpu or auto, not ", device);

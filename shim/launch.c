@@ -1,6 +1,7 @@
 /* launch.c - see launch.h. */
 #define _GNU_SOURCE
 #include "launch.h"
+#include "rules.h"
 #include "scratch.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -20,9 +21,20 @@ int op_usage(const char *what, const char *value)
     return 2;
 }
 
-int op_usage_option(void)
+int op_usage_option(const struct option *table, char *const *argv)
 {
-    fprintf(stderr, "see %s --help\n", op_command_name);
+    const char *names[64], *near = NULL, *word = argv[optind - 1];
+    size_t n = 0, length = strcspn(word, "=");
+    char name[64];
+    if (!optopt && !strncmp(word, "--", 2) &&
+        length < sizeof name) { /* a long one that is not there */
+        for (; table[n].name && n < sizeof names / sizeof *names - 1; n++) names[n] = table[n].name;
+        names[n] = NULL;
+        snprintf(name, sizeof name, "%.*s", (int)length - 2, word + 2);
+        near = op_nearest(name, names);
+    }
+    fprintf(stderr, "%s%s%ssee %s --help\n", near ? "did you mean --" : "", near ? near : "",
+            near ? "? " : "", op_command_name);
     return 2;
 }
 

@@ -26,7 +26,9 @@ void op_environment(const char *root, int sim, const char *memory, const char *f
 /* "oomproof: error: ..."; 2 */
 extern const char *op_command_name; /* as the user said it: "oomproof sweep" */
 int op_usage(const char *what, const char *value);
-int op_usage_option(void); /* after getopt has said which it does not know; 2 */
+struct option;
+/* After getopt has said which it does not know: the nearest of the table; 2. */
+int op_usage_option(const struct option *table, char *const *argv);
 
 /* The command in the place of this process. Where it cannot be started, which is said, it returns.
  */

@@ -35,6 +35,7 @@ typedef struct op_rule {
     int has_budget, has_probability;
     double probability; /* 0..1, of each call that matches the rest */
     uint64_t seed;
+    int seed_said;
     int thread, stream, device; /* -1: any */
     char phase[24], kernel[96], site[96];
     op_kind kind;
@@ -71,9 +72,13 @@ static inline uint64_t op_rounded(const op_call *c)
 
 /* A count or a size ("64MiB"); 0: not one, or more than 64 bits hold. */
 int op_number(const char *s, uint64_t *out);
-/* Of a list that NULL ends, the word that was meant. */
+/* Of a list that NULL ends, the word that was meant, or up to three with commas and "or" between,
+ * until the next call of one of these; NULL: none is near. */
 const char *op_nearest(const char *word, const char *const *words);
 const char *op_nearest_call(const char *word); /* of the table */
+const char *op_nearest_code(const char *word); /* of the error codes */
+int op_letters_apart(const char *a,
+                     const char *b); /* letters to change; 99: too long to be meant */
 /* Number of rules, or -1 with "line L column C: ..." in error. */
 int op_parse(const char *text, op_rule *out, char *error, size_t error_bytes);
 /* Of a command line: *faults is words, @FILE, or NULL for none, and becomes the words (of a file

@@ -78,7 +78,7 @@ static int read_options(int argc, char **argv, options *o)
         case 'T': timeout = optarg; break;
         case 'j': o->json = op_output_named(optarg); break;
         case 'h': fputs(op_run_help, stdout); return -1;
-        default: return op_usage_option();
+        default: return op_usage_option(table, argv);
         }
     }
     if ((o->sim = op_device(o->device)) < 0)

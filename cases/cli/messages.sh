@@ -21,9 +21,30 @@ rule "did you mean nan?" 'cudaMemcpy -> poison(nna)'
 rule "did you mean type=f64?" 'cudaMemcpy -> poison(nan, tipe=f64)'
 rule "did you mean count=N?" 'cudaMemcpy -> poison(inf, cuont=3)'
 
+rule "no fault has this name; an error that stays until the process ends: error(cudaErrorIllegalAddress)" 'cudaMalloc -> sticky'
+rule "a fault's argument is in parentheses: status(1)" 'cudaMalloc -> status=1'
+rule "a fault's argument is in parentheses: status(cudaErrorInvalidValue)" 'cudaMalloc -> status=cudaErrorInvalidValue'
+rule "a result that becomes NaN: poison(nan)" 'cublasSgemm_v2 -> nan'
+rule "unknown fault; there are oom, status(CODE)" 'cudaMalloc -> wumpus'
+rule "did you mean cudaErrorIllegalState, cudaErrorIllegalAddress or cudaErrorIllegalInstruction?" 'cudaMalloc -> error(illegal)'
+rule "unknown error code (a number works too; \`oomproof calls\` lists those of a call)" 'cudaMalloc -> status(cudaErrorFoo)'
+grep -q "did you mean" "$out" && { echo "cudaErrorFoo: a name far from it is offered"; bad=1; }
+rule "64MB: sizes are in KiB, MiB, GiB and TiB, as 64MiB" 'cudaMalloc size>=64MB -> oom'
+rule "1.5gb: sizes are in KiB, MiB, GiB and TiB, as 1.5GiB" 'cudaMalloc budget=1.5gb -> oom'
+rule "seed= is for probability=, which this rule has not" 'cudaMalloc seed=7 -> oom'
+rule "a name ends at a space, and there are no quotes: in site= and kernel= a ? stands for the space" 'cudaMalloc site=my tag -> oom'
+rule "no intercepted call has this name; did you mean cudaMalloc?" 'cudaMaloc -> oom'
+rule "no intercepted call has this name" 'wumpus -> oom'
+grep -q "did you mean" "$out" && { echo "wumpus: a call far from it is offered"; bad=1; }
+
 # commands and options
 expect 2 "not a command of this version: runn; did you mean run?" "$bin/oomproof" runn
+expect 2 "not a command of this version: wumpus. See oomproof --help" "$bin/oomproof" wumpus
 expect 2 "report" "$bin/oomproof"
+expect 0 "oomproof COMMAND --help says more" "$bin/oomproof" help
+expect 0 "usage: oomproof run" "$bin/oomproof" help run
+expect 2 "did you mean --budgets? see oomproof sweep --help" "$bin/oomproof" sweep --bugets 3 -- true
+expect 2 "did you mean --timeout? see oomproof run --help" "$bin/oomproof" run --tiemout=3 -- true
 for command in run doctor record replay reduce trace sweep; do
     expect 2 "oomproof $command: unrecognized option '--tiemout'" "$bin/oomproof" $command --tiemout 9
     grep -qF "oomproof $command --help" "$out" || { echo "$command: no word of --help"; bad=1; }

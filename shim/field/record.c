@@ -72,7 +72,7 @@ static int read_options(int argc, char **argv, options *o)
         case '1': o->s.first = 1; break;
         case 'F': o->finish = optarg; break;
         case 'h': fputs(op_record_help, stdout); return -1;
-        default: return op_usage_option();
+        default: return op_usage_option(table, argv);
         }
     }
     if (!o->out) return op_usage("where to? Give -o FILE", "");

@@ -244,7 +244,7 @@ static int read_options(int argc, char **argv, job *j)
             j->model = (op_model_kind)c;
             break;
         case 'h': fputs(op_reduce_help, stdout); return -1;
-        default: return op_usage_option();
+        default: return op_usage_option(table, argv);
         }
     }
     if (!j->file) return op_usage("which recording? Give its file", "");

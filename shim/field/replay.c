@@ -291,7 +291,7 @@ static int read_options(int argc, char **argv, options *o)
             o->how.threads = (int)n;
             break;
         case 'h': fputs(op_replay_help, stdout); return -1;
-        default: return op_usage_option();
+        default: return op_usage_option(table, argv);
         }
     }
     if (!o->file) return op_usage("which recording? Give its file", "");

@@ -143,7 +143,9 @@ static int calls_are_there(const op_sweep_options *o)
                  "what each can have: ",
                  o->calls);
     else {
-        snprintf(what, sizeof what, "%.90s; did you mean %s?", o->calls, op_nearest_call(o->calls));
+        const char *near = op_nearest_call(o->calls);
+        snprintf(what, sizeof what, "%.90s%s%s%s", o->calls, near ? "; did you mean " : "",
+                 near ? near : "", near ? "?" : "; `oomproof calls` lists them");
         op_usage("--calls: no intercepted call has this name: ", what);
     }
     return 0;
@@ -274,7 +276,7 @@ int op_sweep_read_options(int argc, char **argv, op_sweep_options *o)
             else if (c >= O_FAULT)
                 o->kinds |= 1 << (c - O_FAULT);
             else
-                return op_usage_option();
+                return op_usage_option(table, argv);
         }
     }
     o->seed = (uint64_t)seed;

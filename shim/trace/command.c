@@ -103,7 +103,7 @@ int op_trace_command(int argc, char **argv)
             fputs(op_trace_help, stdout);
             return 0;
         }
-        if (c != CSV && c != JSON) return op_usage_option();
+        if (c != CSV && c != JSON) return op_usage_option(table, argv);
         form = c;
     }
     if (optind + 1 != argc) return op_usage("expected one trace", "");
