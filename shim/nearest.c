@@ -1,5 +1,6 @@
 /* nearest.c - what was meant by a word that is none: the names that it is part of, else the one
  * that the fewest changes of a letter make of it. A word far from all is answered by none. */
+#include "heard.h"
 #include "rules.h"
 #include <ctype.h>
 #include <stdio.h>
@@ -58,7 +59,7 @@ static void consider(nearest *n, const char *candidate)
 /* "a", "a or b", "a, b or c", until the next call; NULL: none is near. */
 static const char *said(const nearest *n)
 {
-    static char text[200];
+    static char text[MOST * (OP_HEARD_NAME + 4)];
     size_t at = 0;
     *text = 0;
     for (int i = 0; i < n->n && at < sizeof text; i++)
@@ -68,6 +69,37 @@ static const char *said(const nearest *n)
                                                : ", ",
                                n->best[i]);
     return *text ? text : NULL;
+}
+
+/* A pattern is near to a name by its letters, as is a part of one: what is not near comes last. */
+static int rank(const char *pattern, const char *name)
+{
+    char plain[OP_HEARD_NAME];
+    size_t n = 0;
+    for (; *pattern && n < sizeof plain - 1; pattern++)
+        if (*pattern != '*' && *pattern != '?') plain[n++] = *pattern;
+    plain[n] = 0;
+    return n && (is_inside(plain, name) || is_inside(name, plain)) ? -1
+                                                                   : op_letters_apart(plain, name);
+}
+
+const char *op_heard_near(const op_heard *h, const char *pattern)
+{
+    nearest n = {.n = 0};
+    uint32_t taken = h->taken < OP_HEARD ? h->taken : OP_HEARD;
+    for (uint32_t i = 0; i < taken; i++)
+        if (op_glob(pattern, h->name[i])) return NULL;
+    for (uint32_t i = 0; i < taken; i++) { /* the nearest stay at the front */
+        const char *name = h->name[i];
+        int at = n.n, twice = 0;
+        for (int k = 0; k < n.n; k++) twice |= !strcmp(n.best[k], name);
+        if (twice || !*name) continue;
+        while (at > 0 && rank(pattern, name) < rank(pattern, n.best[at - 1])) at--;
+        for (int k = n.n < MOST ? n.n : MOST - 1; k > at; k--) n.best[k] = n.best[k - 1];
+        if (at < MOST) n.best[at] = name;
+        n.n += n.n < MOST;
+    }
+    return said(&n);
 }
 
 const char *op_nearest(const char *word, const char *const *words)

@@ -124,6 +124,17 @@ static totals total(const op_stats *s, int nrules)
     return t;
 }
 
+/* Of a rule that never fired. */
+static void not_heard(int rule, const char *selector, const char *pattern, const op_heard *h)
+{
+    const char *near = *pattern ? op_heard_near(h, pattern) : NULL;
+    if (near)
+        fprintf(stderr,
+                "oomproof: rule %d: %s=%s is none that its calls had; near to it are %s (* and ? "
+                "stand for any letters)\n",
+                rule + 1, selector, pattern, near);
+}
+
 /* The closing lines, and whether they make the run fail. */
 static int closing(const op_stats *s, const options *o, int failed)
 {
@@ -137,6 +148,12 @@ static int closing(const op_stats *s, const options *o, int failed)
         fprintf(stderr, "oomproof: rule %d '%s' matched %llu, fired %llu\n", i + 1,
                 o->rules[i].text, (unsigned long long)op_stats_matched(s, i),
                 (unsigned long long)s->acted[i]);
+    for (int i = 0; i < o->nrules; i++) {
+        const op_rule *r = &o->rules[i];
+        if (s->acted[i] || !s->threads) continue;
+        not_heard(i, "kernel", r->kernel, &s->kernels);
+        not_heard(i, "site", r->site, &s->sites);
+    }
     if (s->armed)
         fprintf(stderr,
                 "oomproof: the program armed rules of its own %llu time%s: matched %llu, fired "

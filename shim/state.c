@@ -28,7 +28,8 @@ __thread op_within *op_within_now LOCAL;
 
 static op_rule rules[OP_MAX_RULES];
 static int nrules, wants_device, wants_site;
-static int of_program; /* the rules are not those of the command */
+static uint32_t listening; /* bit of each rule of the command that names kernels or sites */
+static int of_program;     /* the rules are not those of the command */
 static uint64_t theirs[OP_MAX_RULES];
 static uint64_t forgotten[OP_CALLS]; /* calls counted when the program last reset the counters */
 static uint32_t fitting[OP_CALLS];   /* bit of each rule that fits the call */
@@ -40,10 +41,13 @@ static void *observer_user;
 static void note_interest(void)
 {
     int device = 0, by_site = op_sweep != NULL || op_forcing;
+    listening = 0;
     for (int i = 0; i < nrules; i++) {
         device |= rules[i].device >= 0;
         by_site |= *rules[i].site != 0;
+        listening |= (uint32_t)(*rules[i].site || *rules[i].kernel) << i;
     }
+    if (of_program) listening = 0;
     OP_WRITE(wants_device, device);
     OP_WRITE(wants_site, by_site);
     for (int id = 0; id < OP_CALLS; id++) {
@@ -166,6 +170,7 @@ const op_rule *op_decided(op_call *c, cudaStream_t stream, void *caller, void *f
     uint64_t *to = tally();
     int k = op_decide(rules, fitting[c->id], to, c);
     if (to == spilled || to == theirs) spill(to, fitting[c->id]);
+    if (k < 0 && listening) op_hear(rules, fitting[c->id] & listening, c);
     if (k >= 0) {
         __atomic_fetch_add(acts_of(k), 1, __ATOMIC_RELAXED);
         acting = rules[k];

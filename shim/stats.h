@@ -2,6 +2,7 @@
  */
 #ifndef OP_STATS_H
 #define OP_STATS_H
+#include "heard.h"
 #include "rules.h"
 
 enum { OP_STATS_ROWS = 64, OP_STATS_THREADS = 64, OP_STATS_IMAGES = 8192, OP_LEFT_NAME = 120 };
@@ -47,8 +48,9 @@ typedef struct op_stats {
     /* A row a process, which need not be added to atomically; row 0 is of those for which none was
      * left. */
     uint64_t rows_taken, matched[OP_STATS_ROWS][OP_MAX_RULES];
-    /* A row a thread, to which it adds alone. The last: see threads. */
+    /* A row a thread, to which it adds alone. From here on: see threads. */
     uint64_t by_thread[OP_STATS_THREADS][OP_CALLS];
+    op_heard kernels, sites; /* where a rule's kernel= or site= did not match */
 } op_stats;
 
 static inline uint64_t op_stats_calls(const op_stats *s, int id)

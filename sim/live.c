@@ -1,5 +1,5 @@
-/* live.c - the list is a table by address. The latest that were freed keep their memory: the next
- * object does not come to lie where a stale pointer leads. */
+/* live.c - the list is a table by address. The latest that a thread freed keep their memory: the
+ * next object does not come to lie where a stale pointer leads, however many other threads free. */
 #include "live.h"
 #include <pthread.h>
 #include <stdint.h>
@@ -15,8 +15,41 @@ static entry *table;
 static size_t size, used; /* size: 0 or a power of two, more than twice `used` */
 
 enum { DEAD = 256 };
-static void *dead[DEAD];
-static unsigned ndead;
+typedef struct grave {
+    void *object[DEAD];
+    unsigned n;
+} grave;
+static pthread_key_t graves; /* of the thread */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int has_graves;
+
+static void empty(void *of)
+{
+    grave *g = of;
+    for (int i = 0; i < DEAD; i++) free(g->object[i]);
+    free(g);
+}
+
+static void prepare(void)
+{
+    has_graves = pthread_key_create(&graves, empty) == 0;
+}
+
+/* The library may go before its threads do. */
+__attribute__((destructor)) static void forget(void)
+{
+    if (has_graves) pthread_key_delete(graves);
+}
+
+static grave *own_grave(void)
+{
+    pthread_once(&once, prepare);
+    grave *g = has_graves ? pthread_getspecific(graves) : NULL;
+    if (g || !has_graves || !(g = calloc(1, sizeof *g))) return g;
+    if (pthread_setspecific(graves, g) == 0) return g;
+    free(g);
+    return NULL;
+}
 
 /* Where an object is, or would be. */
 static entry *at(const void *object)
@@ -87,9 +120,8 @@ int sim_live_take(const void *object, int kind)
 
 void sim_live_free(void *object)
 {
-    pthread_mutex_lock(&lock);
-    void *oldest = dead[ndead % DEAD];
-    dead[ndead++ % DEAD] = object;
-    pthread_mutex_unlock(&lock);
+    grave *g = own_grave();
+    void *oldest = g ? g->object[g->n % DEAD] : object;
+    if (g) g->object[g->n++ % DEAD] = object;
     free(oldest);
 }

@@ -41,6 +41,8 @@ void sim_ptx_free(sim_ptx *m);
 int sim_ptx_kernels(const sim_ptx *m, const sim_ptx_kernel **out); /* returns the count */
 int sim_ptx_vars(const sim_ptx *m, const sim_ptx_var **out);
 
+int sim_ptx_target(const sim_ptx *m); /* 75 for .target sm_75; 0: not said */
+
 /* What a pointer to a device function holds; 0: no such function. */
 uint64_t sim_ptx_function_address(const sim_ptx *m, const char *name);
 

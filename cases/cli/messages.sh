@@ -37,6 +37,16 @@ rule "no intercepted call has this name; did you mean cudaMalloc?" 'cudaMaloc ->
 rule "no intercepted call has this name" 'wumpus -> oom'
 grep -q "did you mean" "$out" && { echo "wumpus: a call far from it is offered"; bad=1; }
 
+# a rule that never fired for its kernel's or site's name is told those that there were
+two='import ctypes; l = ctypes.CDLL(None); ctypes.CDLL("libcudart.so.13"); p = ctypes.byref(ctypes.c_void_p())
+for tag in (b"net/enc0", b"net/enc1", b"loss/sum"): l.op_tag(tag); l.cudaMalloc(p, 512)'
+expect 3 "rule 1: site=net/enc3 is none that its calls had; near to it are net/enc0, net/enc1 or loss/sum" \
+    sim --faults 'cudaMalloc site=net/enc3 -> oom' -- python3 -c "$two"
+expect 3 "matched 1, fired 0" sim --faults 'cudaMalloc site=loss* nth=2 -> oom' -- python3 -c "$two"
+grep -q "near to it" "$out" && { echo "a name that was there is said not to be"; bad=1; }
+expect 3 "kernel=_Z4grow is none that its calls had; near to it are" \
+    sim --faults 'cudaLaunchKernel kernel=_Z4grow -> oom' -- "$bin/pointtrain" train --data rooms:1,max=300 --steps 1 --quiet
+
 # commands and options
 expect 2 "not a command of this version: runn; did you mean run?" "$bin/oomproof" runn
 expect 2 "not a command of this version: wumpus. See oomproof --help" "$bin/oomproof" wumpus

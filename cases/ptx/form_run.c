@@ -29,11 +29,11 @@ static int in_strips(void)
 static int apart(const family *x, const form *f)
 {
     static const char *const words[] = {
-        "%at6",         "%at7",    "shared",  "local",   ".cc",    "addc",      "subc",
-        "madc",         "call",    "atom",    "bar",     "shfl",   "vote",      "match",
-        "redux",        "cp.",     "mask",    "fence",   "membar", "nanosleep", "alloca",
-        "volatile",     "acquire", "release", "relaxed", "%clock", "%lane",     "%warp",
-        "%globaltimer", "red.",    "big"};
+        "%at6",    "%at7",         "shared",  "local",   ".cc",     "addc",      "subc",
+        "madc",    "call",         "atom",    "bar",     "shfl",    "vote",      "match",
+        "redux",   "cp.",          "mask",    "fence",   "membar",  "nanosleep", "alloca",
+        "griddep", "volatile",     "acquire", "release", "relaxed", "%clock",    "%lane",
+        "%warp",   "%globaltimer", "red.",    "big"};
     char code[4096] = "";
     ck_assert_msg(x->code(f, code, sizeof code), "no test of %s", f->name);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)

@@ -177,5 +177,5 @@ static wanted warp_reference(const form *f, const operands *o, size_t i)
 }
 
 const family form_warps = {" bar barrier shfl vote match redux activemask membar fence nanosleep "
-                           "prefetch prefetchu ",
+                           "prefetch prefetchu griddepcontrol ",
                            warp_code, warp_reference};

@@ -209,6 +209,37 @@ START_TEST(atomic_sums_of_halves_are_rounded_one_by_one)
 }
 END_TEST
 
+/* ---- grids that may overlap: each begins early, and waits for what the one before it wrote ----
+ */
+__global__ void add_one_behind(int *x, int *arch)
+{
+    cudaGridDependencySynchronize();
+    *x += 1;
+#ifdef __CUDA_ARCH__
+    *arch = __CUDA_ARCH__ / 10;
+#endif
+    cudaTriggerProgrammaticLaunchCompletion();
+}
+
+START_TEST(grids_that_may_overlap_wait_for_each_other)
+{
+    device<int> x(1), arch(1);
+    cudaLaunchAttribute overlap = {};
+    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    overlap.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t c = {};
+    c.gridDim = c.blockDim = dim3(1);
+    c.attrs = &overlap;
+    c.numAttrs = 1;
+    for (int i = 0; i < 3; i++) OK(cudaLaunchKernelEx(&c, add_one_behind, x.p, arch.p));
+    OK(cudaDeviceSynchronize());
+    ck_assert_int_eq(x.one(), 3);
+    cudaFuncAttributes a;
+    OK(cudaFuncGetAttributes(&a, add_one_behind));
+    ck_assert_int_eq(a.ptxVersion, arch.one());
+}
+END_TEST
+
 static const case_entry cases[] = {
 #include "textbook_hopper.def"
 };

@@ -173,11 +173,39 @@ API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 g, dim3 b, void **a
     LEAVE(launch(sim_function_find(kernel), g, b, args, shared, stream));
 }
 
+/* What a launch may be asked for beside its sizes: where it only allows work to overlap, or says
+ * what is kept near, each grid behind the other is right. */
+static int allowed(const cudaLaunchAttribute *a)
+{
+    switch (a->id) {
+    case cudaLaunchAttributeIgnore:
+    case cudaLaunchAttributeAccessPolicyWindow:
+    case cudaLaunchAttributeSynchronizationPolicy:
+    case cudaLaunchAttributeProgrammaticStreamSerialization:
+    case cudaLaunchAttributePriority:
+    case cudaLaunchAttributeMemSyncDomainMap:
+    case cudaLaunchAttributeMemSyncDomain:
+    case cudaLaunchAttributePreferredSharedMemoryCarveout: return 1;
+    case cudaLaunchAttributeCooperative:
+        if (!a->val.cooperative) return 1;
+        sim_say("cudaLaunchKernelExC: cooperative launches are not supported");
+        return 0;
+    case cudaLaunchAttributeClusterDimension:
+        if (a->val.clusterDim.x * a->val.clusterDim.y * a->val.clusterDim.z <= 1) return 1;
+        sim_say("cudaLaunchKernelExC: clusters of blocks are not supported");
+        return 0;
+    default:
+        sim_say("cudaLaunchKernelExC: the launch attribute %d is not supported", (int)a->id);
+        return 0;
+    }
+}
+
 API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *c, const void *host, void **args)
 {
     ENTER();
     if (!c) LEAVE(cudaErrorInvalidValue);
-    if (c->numAttrs) LEAVE(cudaErrorNotSupported);
+    for (unsigned i = 0; i < c->numAttrs; i++)
+        if (!allowed(&c->attrs[i])) LEAVE(cudaErrorNotSupported);
     LEAVE(launch(sim_function_find(host), c->gridDim, c->blockDim, args, c->dynamicSmemBytes,
                  c->stream));
 }
@@ -194,7 +222,7 @@ API cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *a, const void *
     a->localSizeBytes = f->info->local_bytes;
     a->maxThreadsPerBlock = 1024;
     a->numRegs = 32;
-    a->ptxVersion = 75;
+    a->ptxVersion = sim_ptx_target(f->module->ptx);
     a->binaryVersion = 90;
     a->maxDynamicSharedSizeBytes = f->dynamic_limit;
     LEAVE(cudaSuccess);

@@ -48,6 +48,7 @@ typedef struct func {
 
 struct sim_ptx {
     char *text; /* owned; statements point to pieces of the arena */
+    int target; /* 90: .target sm_90 */
     func *func;
     int nfunc;
     sim_ptx_var *var;

@@ -207,6 +207,7 @@ static const struct {
     {"activemask", "b32"},
     {"membar", "cta|gl|sys"},
     {"fence", "~-|sc|acq_rel|acquire|release cta|cluster|gpu|sys"},
+    {"griddepcontrol", "launch_dependents|wait"}, /* each grid comes behind the one before */
     {"nanosleep", "u32"},
     {"prefetch", "-|global|local L1|L2"},
     {"prefetch", "global L2::evict_last|L2::evict_normal"},

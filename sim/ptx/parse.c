@@ -214,6 +214,8 @@ static void module(parser *P)
         int done = 0;
         for (size_t i = 0; i < sizeof lines / sizeof *lines && !done; i++)
             if (!strncmp(P->p, lines[i], strlen(lines[i]))) {
+                if (i == 1 && P->end - P->p > 14 && !strncmp(P->p + 7, " sm_", 4))
+                    P->m->target = (int)strtol(P->p + 11, NULL, 10);
                 while (P->p < P->end && *P->p != '\n') P->p++;
                 done = 1;
             }
@@ -311,6 +313,11 @@ uint64_t sim_ptx_function_address(const sim_ptx *m, const char *name)
         if (!m->func[i].entry && m->func[i].has_body && !strcmp(m->func[i].name, name))
             return PTX_CODE + 16 * (uint64_t)i;
     return 0;
+}
+
+int sim_ptx_target(const sim_ptx *m)
+{
+    return m->target;
 }
 
 int sim_ptx_vars(const sim_ptx *m, const sim_ptx_var **out)

@@ -144,9 +144,9 @@ shape strip_result(const strip *v, const stmt *s, int64_t *stride)
 /* Statements that write no register; all others write their first operand. */
 static int writes(const stmt *s)
 {
-    static const char *const not_[] = {"st",       "red",       "bra",       "ret",
-                                       "exit",     "trap",      "membar",    "fence",
-                                       "prefetch", "prefetchu", "nanosleep", "brx"};
+    static const char *const not_[] = {
+        "st",    "red",      "bra",       "ret",       "exit", "trap",          "membar",
+        "fence", "prefetch", "prefetchu", "nanosleep", "brx",  "griddepcontrol"};
     for (size_t i = 0; i < sizeof not_ / sizeof *not_; i++)
         if (!strcmp(s->op, not_[i])) return 0;
     return s->narg > 0;
@@ -261,9 +261,10 @@ static int find_live(strip *v)
 /* Threads that meet, order their writes, call or ask which of a warp they are run one by one. */
 static int suits(const stmt *s)
 {
-    static const char *const ops[] = {"call",      "atom",   "bar", "barrier",    "shfl",   "vote",
-                                      "match",     "redux",  "cp",  "activemask", "membar", "fence",
-                                      "nanosleep", "alloca", "brx", "addc",       "subc",   "madc"};
+    static const char *const ops[] = {
+        "call",   "atom", "bar",        "barrier", "shfl",  "vote",           "match",
+        "redux",  "cp",   "activemask", "membar",  "fence", "griddepcontrol", "nanosleep",
+        "alloca", "brx",  "addc",       "subc",    "madc"};
     static const char *const mods[] = {"shared",  "local",   "volatile", "acquire",
                                        "relaxed", "release", "cc"};
     static const char *const asks[] = {"%laneid", "%warpid", "%lanemask", "%clock", "%globaltimer"};
