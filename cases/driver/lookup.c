@@ -157,6 +157,32 @@ START_TEST(other_prototypes_and_names_are_left_alone)
 }
 END_TEST
 
+/* A wrapper there would call through a NULL, and the program believe that the function is there. */
+START_TEST(a_lookup_that_succeeds_without_a_function_answers_none)
+{
+    static const char *const names[] = {"cuMemMap", "cuLaunchKernel", "noSuchFunction"};
+    lookup_2 *look = open_driver();
+    lookup_1 *first;
+    *(void **)&first = dlsym(driver, "cuGetProcAddress");
+    int *lenient = dlsym(driver, "standin_lenient");
+    ck_assert(first != NULL && lenient != NULL);
+    *lenient = 1;
+    for (int i = 0; i < 3; i++) {
+        CUdriverProcAddressQueryResult status = 99;
+        void *p = &p;
+        ck_assert_int_eq(look(names[i], &p, 12000, 0, &status), 0);
+        ck_assert_int_eq(status, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
+        ck_assert_msg(p == NULL, "%s by cuGetProcAddress_v2", names[i]);
+        p = &p;
+        ck_assert_int_eq(look(names[i], &p, 12000, 0, NULL), 0);
+        ck_assert_msg(p == NULL, "%s without a status", names[i]);
+        p = &p;
+        ck_assert_int_eq(first(names[i], &p, 11030, 0), 0);
+        ck_assert_msg(p == NULL, "%s by cuGetProcAddress", names[i]);
+    }
+}
+END_TEST
+
 START_TEST(the_driver_level_is_a_count_of_its_own)
 {
     lookup_2 *look = open_driver();
