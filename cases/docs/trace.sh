@@ -24,4 +24,8 @@ case $site in *:_ZL3onev#1) ;; *) echo "not a mangled name: $site"; bad=1 ;; esa
 expect 1 "fired 1" sim --faults "cudaMalloc site=$site -> oom" -- "$guest" one
 expect 1 "fired 1" sim --faults 'cudaMalloc site=*:*one*#1 -> oom' -- "$guest" one
 expect 3 "fired 0" sim --faults 'cudaMalloc site=*:one()#1 -> oom' -- "$guest" one
+# a launch is called what a rule calls it
+expect 0 "calls intercepted" sim --trace "$d/l" -- "$guest" launch
+"$bin/oomproof" trace "$d/l" --csv | grep -q ',cudaLaunchKernel,' || { echo "no launch in the trace"; bad=1; }
+"$bin/oomproof" trace "$d/l" | grep '__cuda\|_pts' && { echo "a name that nobody wrote"; bad=1; }
 exit $bad

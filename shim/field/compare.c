@@ -88,7 +88,7 @@ int op_replay_compare(const op_fixture *want, const op_fixture *got, char *out, 
     size_t i = 0, k = 0;
     char a[400] = "nothing", b[400] = "nothing";
     const op_fx_event *x, *y;
-    int n = 0, to_pass = want->unkept > 0;
+    int to_pass = want->unkept > 0;
     for (;;) {
         y = NULL;
         x = next(want, &i, first);
@@ -98,7 +98,6 @@ int op_replay_compare(const op_fixture *want, const op_fixture *got, char *out, 
         }
         y = next(got, &k, first);
         if (!x) break;
-        n++;
         if (y && same(x, y)) continue;
         if (of_threads(want) && !(x = missing(want, got))) return 1;
         y = of_threads(want) ? NULL : y;
@@ -108,6 +107,11 @@ int op_replay_compare(const op_fixture *want, const op_fixture *got, char *out, 
     if (!x && (!y || want->exit_code < 0)) return 1;
     if (x) op_fx_describe(x, a, sizeof a);
     if (y) op_fx_describe(y, b, sizeof b);
-    snprintf(out, room, "event %d differs\n  recorded: %s\n  now:      %s", n + !x, a, b);
+    if (x)
+        snprintf(out, room, "event %zu of the recording differs\n  recorded: %s\n  now:      %s",
+                 (size_t)(x - want->event) + 1, a, b);
+    else
+        snprintf(out, room, "there is more than in the recording\n  recorded: %s\n  now:      %s",
+                 a, b);
     return 0;
 }

@@ -105,7 +105,7 @@ int op_stream_report(FILE *to, const op_fixture *f, const op_stream *how)
         injected += e->injected != 0;
         if (recorded++ >= SHOWN) continue;
         op_fx_describe(e, what, sizeof what);
-        fprintf(to, "failure %llu: %s, %.1f MiB live%s\n", (unsigned long long)recorded, what,
+        fprintf(to, "event %zu failed: %s, %.1f MiB live%s\n", i + 1, what,
                 (double)e->live / 1048576.0, e->injected ? ", by a rule" : "");
     }
     if (recorded > SHOWN)

@@ -62,6 +62,15 @@ static void sample(const op_step_event *e, int form)
            (double)e->ns * 1e-9, (unsigned long long)e->points);
 }
 
+/* What a program writes, and what a rule is written for: nvcc makes __cudaLaunchKernel of <<<>>>,
+ * the header of the runtime other names where each thread has its own default stream. */
+static void called(const char *name, char *out, size_t room)
+{
+    snprintf(out, room, "%.60s", name + (strncmp(name, "__cuda", 6) ? 0 : 2));
+    size_t n = strlen(out);
+    if (n > 5 && (!strcmp(out + n - 5, "_ptsz") || !strcmp(out + n - 5, "_ptds"))) out[n - 5] = 0;
+}
+
 static void event(const op_trace *t, const op_event *e, int form)
 {
     if (e->kind != OP_RECORD_EVENT) {
@@ -77,7 +86,7 @@ static void event(const op_trace *t, const op_event *e, int form)
         "{\"seconds\":%.9f,\"thread\":%u,\"stream\":%u,\"call\":\"%s\",\"bytes\":%llu,\"pointer\":"
         "%llu,\"result\":%d,\"injected\":%s,\"phase\":"};
     char call[64];
-    snprintf(call, sizeof call, "%.60s", op_trace_name(t, OP_NAME_CALL, e->call));
+    called(op_trace_name(t, OP_NAME_CALL, e->call), call, sizeof call);
     for (char *c = call; *c; c++)
         if (*c < 0x21 || *c > 0x7e || *c == '"' || *c == '\\' || *c == ',') *c = '?';
     const char *injected = form == PLAIN ? (e->injected ? " INJECTED" : "")
